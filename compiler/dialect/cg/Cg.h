@@ -1,0 +1,39 @@
+//===- Cg.h - the CUDA graph dialect --------------------------------------===//
+#ifndef OGC_DIALECT_CG_CG_H
+#define OGC_DIALECT_CG_CG_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+
+#include "compiler/dialect/cg/CgEnums.h.inc"
+
+#include "compiler/dialect/cg/CgDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "compiler/dialect/cg/CgAttrs.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "compiler/dialect/cg/CgTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "compiler/dialect/cg/CgOps.h.inc"
+
+namespace ogc::cg {
+
+/// True for the operations that are nodes of a graph.
+bool isNode(mlir::Operation *op);
+
+/// All byte ranges a node touches, in the order of its arguments.
+llvm::SmallVector<SliceAttr> nodeSlices(mlir::Operation *node);
+
+/// The incoming edges of a node.
+mlir::OperandRange nodeDependencies(mlir::Operation *node);
+
+} // namespace ogc::cg
+
+#endif

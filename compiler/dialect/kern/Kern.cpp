@@ -1,0 +1,184 @@
+//===- Kern.cpp - the kern dialect: registration and verifiers ------------===//
+#include "compiler/dialect/kern/Kern.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include "compiler/dialect/kern/KernDialect.cpp.inc"
+#include "compiler/dialect/kern/KernEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "compiler/dialect/kern/KernAttrs.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "compiler/dialect/kern/KernOps.cpp.inc"
+
+using namespace mlir;
+
+namespace ogc::kern {
+
+void KernDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "compiler/dialect/kern/KernAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "compiler/dialect/kern/KernOps.cpp.inc"
+      >();
+}
+
+bool isAnchor(Operation *op) { return isa<MatmulOp, ConvOp, DepthwiseConvOp, AttentionOp>(op); }
+
+Operation *findAnchor(Block &body) {
+  for (Operation &op : body)
+    if (isAnchor(&op))
+      return &op;
+  return nullptr;
+}
+
+namespace {
+
+RankedTensorType tensorType(Value v) { return cast<RankedTensorType>(v.getType()); }
+
+/// Checks that a value is a static tensor of the given rank; `what` names the operand in the message.
+LogicalResult checkStaticRank(Operation *op, StringRef what, Value v, int64_t rank) {
+  RankedTensorType type = tensorType(v);
+  if (type.getRank() != rank || !type.hasStaticShape())
+    return op->emitOpError() << what << " is " << type << ", expected a static tensor of rank " << rank;
+  return success();
+}
+
+LogicalResult checkShape(Operation *op, StringRef what, Value v, ArrayRef<int64_t> expected) {
+  RankedTensorType type = tensorType(v);
+  if (type.getShape() == expected)
+    return success();
+  InFlightDiagnostic diag = op->emitOpError() << what << " has shape [";
+  llvm::interleaveComma(type.getShape(), diag);
+  diag << "], expected [";
+  llvm::interleaveComma(expected, diag);
+  return diag << "]";
+}
+
+LogicalResult checkResultIsF32(Operation *op) {
+  if (tensorType(op->getResult(0)).getElementType().isF32())
+    return success();
+  return op->emitOpError() << "result element type is " << tensorType(op->getResult(0)).getElementType() << ", expected f32";
+}
+
+/// The extent of a convolution output along one axis.
+int64_t convExtent(int64_t in, int64_t padBegin, int64_t padEnd, int64_t kernel, int64_t stride, int64_t dilation) {
+  return (in + padBegin + padEnd - dilation * (kernel - 1) - 1) / stride + 1;
+}
+
+LogicalResult checkPanels(Operation *op, Value packed, int64_t k, int64_t n) {
+  ArrayRef<int64_t> shape = tensorType(packed).getShape();
+  int64_t panel = shape[2];
+  if (panel != 16 && panel != 32 && panel != 64)
+    return op->emitOpError() << "panel width is " << panel << ", expected 16, 32 or 64";
+  return checkShape(op, "packed weight", packed, {(n + panel - 1) / panel, k, panel});
+}
+
+LogicalResult checkArraySize(Operation *op, StringRef name, ArrayRef<int64_t> values, size_t expected) {
+  if (values.size() == expected)
+    return success();
+  return op->emitOpError() << name << " has " << values.size() << " values, expected " << expected;
+}
+
+} // namespace
+
+LogicalResult MatmulOp::verify() {
+  if (failed(checkStaticRank(*this, "lhs", getLhs(), 3)) || failed(checkStaticRank(*this, "rhs", getRhs(), 3)) ||
+      failed(checkStaticRank(*this, "result", getResult(), 3)) || failed(checkResultIsF32(*this)))
+    return failure();
+  ArrayRef<int64_t> lhs = tensorType(getLhs()).getShape(), result = tensorType(getResult()).getShape();
+  if (tensorType(getLhs()).getElementType() != tensorType(getRhs()).getElementType())
+    return emitOpError() << "lhs and rhs element types differ: " << tensorType(getLhs()).getElementType() << " and "
+                         << tensorType(getRhs()).getElementType();
+  if (failed(checkShape(*this, "result", getResult(), {lhs[0], lhs[1], result[2]})))
+    return failure();
+  if (getPacked()) {
+    if (getTransposeRhs())
+      return emitOpError("packed and transpose_rhs exclude each other");
+    return checkPanels(*this, getRhs(), lhs[2], result[2]);
+  }
+  int64_t batch = tensorType(getRhs()).getDimSize(0);
+  if (batch != 1 && batch != lhs[0])
+    return emitOpError() << "rhs batch is " << batch << ", expected 1 or " << lhs[0];
+  if (getTransposeRhs())
+    return checkShape(*this, "rhs", getRhs(), {batch, result[2], lhs[2]});
+  return checkShape(*this, "rhs", getRhs(), {batch, lhs[2], result[2]});
+}
+
+LogicalResult ConvOp::verify() {
+  if (failed(checkStaticRank(*this, "input", getInput(), 4)) || failed(checkStaticRank(*this, "filter", getFilter(), 3)) ||
+      failed(checkStaticRank(*this, "result", getResult(), 4)) || failed(checkResultIsF32(*this)) ||
+      failed(checkArraySize(*this, "kernel", getKernel(), 2)) || failed(checkArraySize(*this, "strides", getStrides(), 2)) ||
+      failed(checkArraySize(*this, "dilations", getDilations(), 2)) || failed(checkArraySize(*this, "pads", getPads(), 4)))
+    return failure();
+  ArrayRef<int64_t> in = tensorType(getInput()).getShape();
+  int64_t filters = tensorType(getResult()).getDimSize(3);
+  if (failed(checkPanels(*this, getFilter(), getKernel()[0] * getKernel()[1] * in[3], filters)))
+    return failure();
+  return checkShape(*this, "result", getResult(),
+                    {in[0], convExtent(in[1], getPads()[0], getPads()[2], getKernel()[0], getStrides()[0], getDilations()[0]),
+                     convExtent(in[2], getPads()[1], getPads()[3], getKernel()[1], getStrides()[1], getDilations()[1]), filters});
+}
+
+LogicalResult DepthwiseConvOp::verify() {
+  if (failed(checkStaticRank(*this, "input", getInput(), 4)) || failed(checkStaticRank(*this, "filter", getFilter(), 3)) ||
+      failed(checkStaticRank(*this, "result", getResult(), 4)) || failed(checkResultIsF32(*this)) ||
+      failed(checkArraySize(*this, "strides", getStrides(), 2)) || failed(checkArraySize(*this, "dilations", getDilations(), 2)) ||
+      failed(checkArraySize(*this, "pads", getPads(), 4)))
+    return failure();
+  ArrayRef<int64_t> in = tensorType(getInput()).getShape(), filter = tensorType(getFilter()).getShape();
+  if (filter[2] != in[3])
+    return emitOpError() << "filter has " << filter[2] << " channels, expected " << in[3];
+  return checkShape(*this, "result", getResult(),
+                    {in[0], convExtent(in[1], getPads()[0], getPads()[2], filter[0], getStrides()[0], getDilations()[0]),
+                     convExtent(in[2], getPads()[1], getPads()[3], filter[1], getStrides()[1], getDilations()[1]), in[3]});
+}
+
+LogicalResult AttentionOp::verify() {
+  if (failed(checkStaticRank(*this, "query", getQuery(), 4)) || failed(checkStaticRank(*this, "key", getKey(), 4)) ||
+      failed(checkStaticRank(*this, "value", getValue(), 4)) || failed(checkStaticRank(*this, "result", getResult(), 4)) ||
+      failed(checkResultIsF32(*this)))
+    return failure();
+  ArrayRef<int64_t> q = tensorType(getQuery()).getShape(), k = tensorType(getKey()).getShape(),
+                    v = tensorType(getValue()).getShape();
+  if (q[2] % k[2] != 0)
+    return emitOpError() << "query heads " << q[2] << " are not a multiple of key heads " << k[2];
+  if (failed(checkShape(*this, "key", getKey(), {q[0], k[1], k[2], q[3]})) ||
+      failed(checkShape(*this, "value", getValue(), {q[0], k[1], k[2], v[3]})) ||
+      failed(checkShape(*this, "result", getResult(), {q[0], q[1], q[2], v[3]})))
+    return failure();
+  if (!getBias())
+    return success();
+  if (failed(checkStaticRank(*this, "bias", getBias(), 4)))
+    return failure();
+  ArrayRef<int64_t> bias = tensorType(getBias()).getShape();
+  int64_t full[4] = {q[0], q[2], q[1], k[1]};
+  for (int i = 0; i < 4; ++i)
+    if (bias[i] != full[i] && (bias[i] != 1 || i == 3))
+      return emitOpError() << "bias dimension " << i << " is " << bias[i] << ", expected " << full[i];
+  return success();
+}
+
+LogicalResult RegionOp::verify() {
+  Block &body = getBody().front();
+  if (TypeRange(body.getArgumentTypes()) != TypeRange(getInputs().getTypes()))
+    return emitOpError("types of the block arguments differ from those of the inputs");
+  if (TypeRange(body.getTerminator()->getOperandTypes()) != TypeRange(getOutputs().getTypes()))
+    return emitOpError("types of the yielded values differ from those of the results");
+  return success();
+}
+
+LogicalResult KernelOp::verify() {
+  int anchors = llvm::count_if(getBody().front(), [](Operation &op) { return isAnchor(&op); });
+  if (anchors > 1)
+    return emitOpError() << "has " << anchors << " anchors, expected at most 1";
+  return success();
+}
+
+} // namespace ogc::kern

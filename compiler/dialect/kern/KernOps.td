@@ -1,0 +1,115 @@
+//===- KernOps.td - operations of the kern dialect ------------------------===//
+#ifndef OGC_DIALECT_KERN_OPS_TD
+#define OGC_DIALECT_KERN_OPS_TD
+
+include "compiler/dialect/kern/KernDialect.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Kern_Op<string mnemonic, list<Trait> traits = []> : Op<Kern_Dialect, mnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// Anchors: whole operators with hand-written schedules
+//===----------------------------------------------------------------------===//
+
+def Kern_MatmulOp : Kern_Op<"matmul", [Pure]> {
+  let summary = "batched matrix product with an f32 accumulator as result";
+  let description = [{
+    `result[b, m, n] = sum over k of lhs[b, m, k] * rhs(b, k, n)`, accumulated in f32.
+
+    - `lhs` is `[B, M, K]`.
+    - `rhs` is `[B or 1, K, N]`; with `transpose_rhs` it is `[B or 1, N, K]`; with `packed` it is a constant weight in panels
+      `[ceil(N/P), K, P]` (P = panel width 16, 32 or 64, columns past N are zero, B is 1), the one layout both targets read.
+    - element types of `lhs` and `rhs` are equal: f32, f16 or bf16. `math` says whether f32 products may be rounded to tf32.
+
+    ```mlir
+    %acc = kern.matmul %x, %w {packed} : (tensor<1x128x768xf16>, tensor<12x768x64xf16>) -> tensor<1x128x768xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs, UnitAttr:$transpose_rhs, UnitAttr:$packed,
+                       DefaultValuedAttr<Kern_MathModeAttr, "::ogc::kern::MathMode::IEEE">:$math);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Kern_ConvOp : Kern_Op<"conv", [Pure]> {
+  let summary = "2-D convolution, channels last, packed constant weights, f32 accumulator as result";
+  let description = [{
+    `input` is `[N, H, W, C]`, `filter` is packed as in `kern.matmul` with K = KH*KW*C in the order (kh, kw, c): `[ceil(F/P), KH*KW*C, P]`.
+    The result is `[N, OH, OW, F]` in f32. `pads` is (top, left, bottom, right); padding reads as zero. Groups other than one and
+    depthwise do not reach this operation.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$filter,
+                       DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads,
+                       DefaultValuedAttr<Kern_MathModeAttr, "::ogc::kern::MathMode::IEEE">:$math);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `,` $filter attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Kern_DepthwiseConvOp : Kern_Op<"depthwise_conv", [Pure]> {
+  let summary = "2-D depthwise convolution (one filter a channel), channels last, f32 accumulator as result";
+  let description = [{
+    `input` is `[N, H, W, C]`, `filter` is `[KH, KW, C]`, the result is `[N, OH, OW, C]` in f32. `pads` is (top, left, bottom, right).
+  }];
+  let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$filter,
+                       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `,` $filter attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Kern_AttentionOp : Kern_Op<"attention", [Pure]> {
+  let summary = "scaled dot product attention, softmax in f32; a row whose keys are all masked out gives zero";
+  let description = [{
+    `query` is `[B, S, H, D]`, `key` is `[B, T, HK, D]`, `value` is `[B, T, HK, DV]`, H a multiple of HK (head h reads key head h / (H / HK)).
+    Scores are `scale * dot(q, k) + bias`, softmax over T in f32; the result is `[B, S, H, DV]` in f32. `bias` is an additive mask
+    `[B or 1, H or 1, S or 1, T]`. With `causal`, query s sees keys t <= s + T - S.
+  }];
+  let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value, Optional<AnyRankedTensor>:$bias,
+                       F32Attr:$scale, UnitAttr:$causal,
+                       DefaultValuedAttr<Kern_MathModeAttr, "::ogc::kern::MathMode::IEEE">:$math);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$query `,` $key `,` $value (`,` `bias` $bias^)? attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Regions and kernels
+//===----------------------------------------------------------------------===//
+
+def Kern_YieldOp : Kern_Op<"yield", [Pure, Terminator, ParentOneOf<["RegionOp", "KernelOp"]>]> {
+  let summary = "results of a kernel region";
+  let arguments = (ins Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = "$results attr-dict `:` type($results)";
+}
+
+def Kern_RegionOp : Kern_Op<"region", [Pure, IsolatedFromAbove, SingleBlock]> {
+  let summary = "a group of tensor operations that becomes one kernel";
+  let description = [{
+    The block arguments are the inputs, the yielded tensors the results; every result is one destination buffer, which the kernel
+    writes fully. The body holds at most one anchor, `linalg.generic`, `linalg.fill`, view-like `tensor` operations and scalar constants.
+    Its location carries the names of all ONNX nodes it computes (a fused location).
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, OptionalAttr<Kern_ScheduleAttr>:$schedule);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "`(` $inputs `)` attr-dict-with-keyword `:` functional-type($inputs, $outputs) $body";
+  let hasVerifier = 1;
+}
+
+def Kern_KernelOp : Kern_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> {
+  let summary = "the body of equal kernel regions, outlined under a symbol";
+  let description = [{
+    Arguments of the compiled kernel are the buffers of the block arguments, then those of the yielded results, in order.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Kern_ScheduleAttr:$schedule);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+#endif
