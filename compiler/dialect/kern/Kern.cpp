@@ -181,4 +181,16 @@ LogicalResult KernelOp::verify() {
   return success();
 }
 
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError() << "kernel " << getKernelAttr() << " does not exist";
+  Block &body = kernel.getBody().front();
+  if (TypeRange(body.getArgumentTypes()) != TypeRange(getInputs().getTypes()))
+    return emitOpError() << "types of the inputs differ from those of the arguments of " << getKernelAttr();
+  if (TypeRange(body.getTerminator()->getOperandTypes()) != TypeRange(getOutputs().getTypes()))
+    return emitOpError() << "types of the results differ from those that " << getKernelAttr() << " yields";
+  return success();
+}
+
 } // namespace ogc::kern

@@ -112,4 +112,19 @@ def Kern_KernelOp : Kern_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> 
   let hasVerifier = 1;
 }
 
+def Kern_LaunchOp : Kern_Op<"launch", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "one run of an outlined kernel";
+  let description = [{
+    Operands are the kernel's inputs, results the tensors that it yields; their types are those of the kernel's block arguments and
+    yielded values. Its location carries the names of all ONNX nodes it computes, as that of the region it comes from.
+
+    ```mlir
+    %y = kern.launch @k0_matmul(%x, %w) : (tensor<1x8x16xf32>, tensor<1x16x16xf32>) -> tensor<1x8x16xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)";
+}
+
 #endif
