@@ -1,0 +1,78 @@
+//===- BundleWriter.h - cg module and compiled code to model.ogc ----------===//
+#ifndef OGC_BUNDLE_BUNDLE_WRITER_H
+#define OGC_BUNDLE_BUNDLE_WRITER_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ogc::bundle {
+
+/// One compiled CUDA program. Several programs may be of the same architecture.
+struct CubinImage {
+  std::string arch; // "sm_90", "sm_90a"
+  std::string bytes;
+};
+
+/// How a kernel is launched from one cubin.
+struct CudaLaunch {
+  unsigned cubin = 0; // index into BundleParts::cubins
+  std::string entry;
+  std::array<int64_t, 3> grid = {1, 1, 1};
+  std::array<int64_t, 3> block = {1, 1, 1};
+  std::array<int64_t, 3> cluster = {1, 1, 1};
+  int64_t sharedBytes = 0; // dynamic shared memory
+};
+
+/// The entry of a kernel in the shared object; the runtime splits [0, units) among its threads.
+struct CpuEntry {
+  std::string symbol;
+  int64_t units = 1;
+};
+
+/// The code of one kernel symbol that cg.kernel and cg.gemm nodes name.
+struct KernelCode {
+  std::string name;
+  std::vector<CudaLaunch> cuda; // at most one an architecture
+  std::optional<CpuEntry> cpu;
+};
+
+struct Provenance {
+  std::string model;                 // file name without folders
+  std::string modelHash;             // "xxh64:…" or the like
+  std::vector<std::string> flags;    // of the compilation, in the order given
+  std::vector<std::string> versions; // "llvm 22.1", "nvrtc 13.0", …
+};
+
+enum class WeightsMode {
+  Inline,   // a section of the bundle
+  External, // <path>.weights beside the bundle
+  None,     // left out; only their checksum is kept
+};
+
+/// Everything in a bundle that the cg module does not say.
+struct BundleParts {
+  std::vector<CubinImage> cubins;
+  std::string sharedObject; // empty: no cpu target
+  std::string cpuTriple = "x86_64-unknown-linux-gnu";
+  std::string cpuFeatures; // instruction sets needed, as LLVM names them: "+avx2,+fma"
+  std::vector<KernelCode> kernels;
+  Provenance provenance;
+  WeightsMode weightsMode = WeightsMode::Inline;
+};
+
+/// Writes the `cg.graph`s and `cg.weight`s of `module` and the compiled code to `path`. A walk over the module: no decision is taken here.
+/// Types of kernel arguments are taken from `kern.kernel`s where the module still has them. Equal inputs give equal bytes. The file appears
+/// under its name only when it is complete (and passed the reader's verifier); on failure diagnostics are emitted on the module and no file
+/// is left behind.
+mlir::LogicalResult writeBundle(mlir::ModuleOp module, const BundleParts &parts, llvm::StringRef path);
+
+} // namespace ogc::bundle
+
+#endif
