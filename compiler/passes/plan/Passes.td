@@ -1,7 +1,60 @@
-//===- Passes.td - passes of the plan phase ---------------------------------===//
+//===- Passes.td - passes of the plan phase -------------------------------===//
+//
+// In the order of the pipeline. Each leaves a graph that is right: first without reuse of memory and without edges (schedule order), then with
+// reuse, then with edges.
+//
 #ifndef OGC_PASSES_PLAN_PASSES_TD
 #define OGC_PASSES_PLAN_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
+
+def BuildGraph : Pass<"ogc-build-graph", "::mlir::ModuleOp"> {
+  let summary = "turn functions of kernel launches into cg graphs, every value at an address of its own";
+  let description = [{
+    Inputs and outputs get places in their sections, constants become `cg.weight` (equal contents once), every other value a range of
+    scratch that nothing else uses. Reshapes are views and vanish. A returned value that is no launch result (an input, a constant, a value
+    returned twice) is copied by a memcpy node. Launches whose results are all empty are dropped.
+
+    ```mlir
+    func.func @main(%x: tensor<8xf32> {onnx.name = "x"}) -> (tensor<8xf32> {onnx.name = "y"}) attributes {ogc.graph_id = "default"} {
+      %0 = kern.launch @k0(%x) : (tensor<8xf32>) -> tensor<8xf32>
+      return %0 : tensor<8xf32>
+    }
+    // becomes
+    cg.graph @default inputs [#cg.binding<"x", tensor<8xf32>, [""], inputs, 0, 32>] outputs [#cg.binding<"y", …, outputs, 0, 32>] … {
+      %0 = cg.kernel @k0 [#cg.slice<inputs, 0, 32, read>, #cg.slice<outputs, 0, 32, write>]
+    }
+    ```
+  }];
+  let dependentDialects = ["::ogc::cg::CgDialect"];
+}
+
+def PlanArena : Pass<"ogc-plan-arena", "::mlir::ModuleOp"> {
+  let summary = "let scratch buffers with disjoint lifetimes share bytes";
+  let description = [{
+    A buffer is a range of scratch written as a whole by one node; it lives from that node to its last reader in schedule order. Offsets come from
+    `planArena`; edges derived afterwards from the byte ranges keep every graph order right.
+
+    ```mlir
+    %0 = cg.kernel @a [#cg.slice<inputs, 0, 64, read>, #cg.slice<scratch, 0, 64, write>]
+    %1 = cg.kernel @b [#cg.slice<scratch, 0, 64, read>, #cg.slice<scratch, 256, 64, write>]
+    %2 = cg.kernel @b [#cg.slice<scratch, 256, 64, read>, #cg.slice<scratch, 512, 64, write>]   // becomes scratch, 0
+    ```
+  }];
+}
+
+def DeriveEdges : Pass<"ogc-derive-edges", "::mlir::ModuleOp"> {
+  let summary = "derive the edges of each graph from byte-range hazards, reduced transitively";
+  let description = [{
+    Two nodes that touch a common byte, one of them writing (read after write, write after read, write after write), are ordered as in the
+    schedule; an edge implied by others is left out. With `serial` the graph is the chain of the schedule instead, the oracle for the edges.
+
+    ```mlir
+    %0 = cg.kernel @a [#cg.slice<scratch, 0, 64, write>]
+    %1 = cg.kernel @b [#cg.slice<scratch, 0, 64, read>, #cg.slice<outputs, 0, 64, write>]   // becomes: … after %0
+    ```
+  }];
+  let options = [Option<"serial", "serial", "bool", "false", "one chain in schedule order">];
+}
 
 #endif

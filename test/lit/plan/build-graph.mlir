@@ -1,0 +1,61 @@
+// RUN: ogc-opt %s -split-input-file -ogc-build-graph | FileCheck %s
+
+// A launch result that is returned lies in the outputs section; other values get scratch of their own; reshapes are views.
+
+// CHECK: cg.weight "w" at 0 = dense
+kern.kernel @k0 attributes {schedule = #kern.schedule<pointwise>} {
+^bb0(%a: tensor<8xf32>, %b: tensor<8xf32>):
+  kern.yield %a : tensor<8xf32>
+}
+
+// CHECK: cg.graph @default
+// CHECK-SAME: inputs [#cg.binding<"x", tensor<2x4xf32>, ["n", ""], inputs, 0, 32>]
+// CHECK-SAME: outputs [#cg.binding<"y", tensor<8xf32>, [""], outputs, 0, 32>]
+// CHECK: cg.kernel @k0 [#cg.slice<inputs, 0, 32, read>, #cg.slice<weights, 0, 32, read>, #cg.slice<scratch, 0, 32, write>]
+// CHECK: cg.kernel @k0 [#cg.slice<scratch, 0, 32, read>, #cg.slice<weights, 0, 32, read>, #cg.slice<outputs, 0, 32, write>]
+func.func @main(%x: tensor<2x4xf32> {onnx.name = "x", onnx.symbols = ["n", ""]}) -> (tensor<8xf32> {onnx.name = "y"})
+    attributes {ogc.graph_id = "default"} {
+  %w = arith.constant {onnx.name = "w"} dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]> : tensor<8xf32>
+  %v = tensor.collapse_shape %x [[0, 1]] : tensor<2x4xf32> into tensor<8xf32>
+  %0 = kern.launch @k0(%v, %w) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %1 = kern.launch @k0(%0, %w) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+
+// -----
+
+// Equal constants share a place; an input, a constant and a value returned twice are copied to their outputs.
+
+// CHECK: cg.weight {{.*}} at 0
+// CHECK-NOT: cg.weight
+// CHECK: cg.graph @main
+// CHECK: cg.kernel @k0 [#cg.slice<inputs, 0, 8, read>, #cg.slice<outputs, 0, 8, write>]
+// CHECK: cg.memcpy <outputs, 0, 8, read> to <outputs, 256, 8, write>
+// CHECK: cg.memcpy <inputs, 0, 8, read> to <outputs, 512, 8, write>
+// CHECK: cg.memcpy <weights, 0, 8, read> to <outputs, 768, 8, write>
+kern.kernel @k0 attributes {schedule = #kern.schedule<pointwise>} {
+^bb0(%a: tensor<2xf32>):
+  kern.yield %a : tensor<2xf32>
+}
+func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<1x2xf32>, tensor<2xf32>) {
+  %w = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %w2 = arith.constant dense<[[1.0, 2.0]]> : tensor<1x2xf32>
+  %0 = kern.launch @k0(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  return %0, %0, %x, %w2, %w : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<1x2xf32>, tensor<2xf32>
+}
+
+// -----
+
+// A launch that produces nothing is dropped, and with it its kernel.
+
+// CHECK-NOT: kern.kernel
+// CHECK: cg.graph @main
+// CHECK-NOT: cg.kernel
+kern.kernel @k0 attributes {schedule = #kern.schedule<pointwise>} {
+^bb0(%a: tensor<0xf32>):
+  kern.yield %a : tensor<0xf32>
+}
+func.func @main(%x: tensor<0xf32>) -> tensor<0xf32> {
+  %0 = kern.launch @k0(%x) : (tensor<0xf32>) -> tensor<0xf32>
+  return %0 : tensor<0xf32>
+}
