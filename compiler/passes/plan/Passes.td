@@ -57,4 +57,17 @@ def DeriveEdges : Pass<"ogc-derive-edges", "::mlir::ModuleOp"> {
   let options = [Option<"serial", "serial", "bool", "false", "one chain in schedule order">];
 }
 
+def MarkConstantArguments : Pass<"ogc-mark-constant-arguments", "::mlir::ModuleOp"> {
+  let summary = "note on each kernel which arguments are weights in every launch";
+  let description = [{
+    Weights never change while a graph runs, so a kernel may read such an argument before it waits for the kernels ahead of it. The
+    attribute is `ogc.constant_args`; an argument that is a weight in some launches only is not listed.
+
+    ```mlir
+    cg.kernel @k0 [#cg.slice<inputs, 0, 64, read>, #cg.slice<weights, 0, 64, read>, #cg.slice<outputs, 0, 64, write>]
+    // kern.kernel @k0 gets ogc.constant_args = array<i64: 1>
+    ```
+  }];
+}
+
 #endif

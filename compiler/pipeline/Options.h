@@ -1,0 +1,43 @@
+//===- Options.h - what a compilation is asked for ------------------------===//
+#ifndef OGC_PIPELINE_OPTIONS_H
+#define OGC_PIPELINE_OPTIONS_H
+
+#include "compiler/pipeline/Phases.h"
+#include <string>
+#include <vector>
+
+namespace ogc {
+
+struct CompileOptions {
+  std::string modelPath;
+  std::string outputPath;
+  /// One a graph ID: "input=1x3x224x224,other=1x128". Empty for a model without unknown dimensions.
+  std::vector<std::string> shapes;
+  /// "cpu" and CUDA architectures "sm_XX".
+  std::vector<std::string> targets = {"sm_90", "cpu"};
+  /// fp32, tf32 (f32 storage, products rounded to tf32), fp16 or bf16 (storage of everything but the model's inputs and outputs).
+  std::string precision = "fp32";
+  /// inline, external (FILE.weights beside the bundle) or none.
+  std::string weights = "inline";
+  /// Provider of matrix products with constant weights on CUDA: own or cublaslt.
+  std::string gemm = "own";
+  /// Processor of the cpu target: "host" or an LLVM processor name.
+  std::string cpu = "host";
+  /// Edges in one chain, the oracle for the derived edges.
+  bool serial = false;
+  /// Threads of the compiler itself; 0 means one a core.
+  unsigned threads = 0;
+  /// Folder of the compiled kernels' cache; empty for the default.
+  std::string cacheDir;
+
+  /// Stop after this phase and print its IR to the output path, or to standard output when it is empty.
+  std::optional<Phase> stopAfter;
+  bool printIrAfterAll = false;
+  bool timing = false;
+  /// Folder for the IR after each phase and the text of the kernels; empty for none.
+  std::string dumpDir;
+};
+
+} // namespace ogc
+
+#endif

@@ -1,0 +1,73 @@
+//===- CompileCommand.cpp - ogc compile -----------------------------------===//
+#include "tools/ogc/CompileCommand.h"
+
+#include "compiler/pipeline/Compiler.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/raw_ostream.h"
+#include <memory>
+
+namespace ogc::tools {
+
+namespace {
+
+/// Prints a diagnostic as one line: its severity, the place where it is not in the text already, the text.
+void printDiagnostic(mlir::Diagnostic &diagnostic) {
+  llvm::StringRef severity = "error";
+  if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Warning)
+    severity = "warning";
+  else if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Remark)
+    severity = "remark";
+  else if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Note)
+    return; // notes show IR, which is of use to people who work on the compiler: ogc-opt prints them
+  std::string text = diagnostic.str();
+  llvm::errs() << severity << ": " << text;
+  if (auto name = diagnostic.getLocation()->findInstanceOf<mlir::NameLoc>())
+    if (!llvm::StringRef(text).contains(name.getName().getValue()))
+      llvm::errs() << " (at '" << name.getName().getValue() << "')";
+  llvm::errs() << "\n";
+}
+
+int runCompile(const CompileOptions &options) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  context.getDiagEngine().registerHandler([](mlir::Diagnostic &diagnostic) { printDiagnostic(diagnostic); });
+  loadDialects(context);
+  return mlir::succeeded(compile(context, options)) ? 0 : 1;
+}
+
+} // namespace
+
+void addCompileCommand(CLI::App &app, int &exitCode) {
+  auto options = std::make_shared<CompileOptions>();
+  auto stopAfter = std::make_shared<std::string>();
+  CLI::App *command = app.add_subcommand("compile", "compile an ONNX model to a bundle");
+  command->add_option("model", options->modelPath, "the ONNX file")->required();
+  command->add_option("-o,--output", options->outputPath, "the bundle; default: the model's name with .ogc");
+  command->add_option("--shapes", options->shapes, "shapes of the inputs of one graph: 'input=1x3x224x224,other=1x128'");
+  command->add_option("--target", options->targets, "targets: cpu, sm_80, sm_90, …")->delimiter(',')->capture_default_str();
+  command->add_option("--precision", options->precision, "precision of storage and products")
+      ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}))
+      ->capture_default_str();
+  command->add_option("--weights", options->weights, "where the weights go")
+      ->check(CLI::IsMember({"inline", "external", "none"}))
+      ->capture_default_str();
+  command->add_option("--gemm", options->gemm, "provider of matrix products on CUDA")
+      ->check(CLI::IsMember({"own", "cublaslt"}))
+      ->capture_default_str();
+  command->add_option("--cpu", options->cpu, "processor of the cpu target: host, or an LLVM name such as x86-64-v3")->capture_default_str();
+  command->add_flag("--serial", options->serial, "one chain of nodes in schedule order");
+  command->add_option("--threads", options->threads, "threads of the compiler, 0: one a core")->capture_default_str();
+  command->add_option("--cache-dir", options->cacheDir, "folder of compiled kernels; default: $OGC_CACHE_DIR/kernels or ~/.cache/ogc/kernels");
+  std::vector<std::string> names;
+  for (Phase phase : phases)
+    names.push_back(phaseName(phase).str());
+  command->add_option("--stop-after", *stopAfter, "stop after a phase and print its IR (to the output, if given)")->check(CLI::IsMember(names));
+  command->add_flag("--print-ir-after-all", options->printIrAfterAll, "print the IR after each pass to standard error");
+  command->add_flag("--timing", options->timing, "print the time of each phase to standard error");
+  command->add_option("--dump-dir", options->dumpDir, "write the IR after each phase and the kernels' text to this folder");
+  command->callback([options, stopAfter, &exitCode] {
+    options->stopAfter = parsePhase(*stopAfter);
+    exitCode = runCompile(*options);
+  });
+}
+
+} // namespace ogc::tools

@@ -1,0 +1,18 @@
+//===- main.cpp - the ogc program -----------------------------------------===//
+#include "tools/common/Commands.h"
+#include "tools/ogc/CompileCommand.h"
+
+int main(int argc, char **argv) {
+  CLI::App app("ogc: compiles ONNX models to CUDA graphs and runs them", "ogc");
+  app.require_subcommand(1);
+  int exitCode = 0;
+  ogc::tools::addCompileCommand(app, exitCode);
+  ogc::tools::addRuntimeCommands(app, exitCode);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    // Help is no error; every other parse error is a matter of usage.
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return exitCode;
+}
