@@ -18,6 +18,7 @@ def Onnx_Dialect : Dialect {
     `ElementsAttr`, GRAPH a region that ends in `onnx.yield`. Node names are locations.
   }];
   let isExtensible = 1;
+  let hasConstantMaterializer = 1;
   let extraClassDeclaration = [{
     /// Registers one operation for each schema.
     void registerSchemas();

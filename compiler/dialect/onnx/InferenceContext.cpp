@@ -1,0 +1,62 @@
+//===- InferenceContext.cpp - an operation as the onnx package's contexts -===//
+#include "compiler/dialect/onnx/InferenceContext.h"
+
+#include "compiler/dialect/onnx/OnnxOps.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace ogc::onnx {
+
+OperationContext::OperationContext(Operation *op) : op(op), resultTypes(op->getNumResults()) {
+  for (NamedAttribute attr : op->getAttrs()) {
+    std::string name = attr.getName().str();
+    ::onnx::AttributeProto proto;
+    if (exportAttribute(name, attr.getValue(), proto))
+      attributes.emplace(name, std::move(proto));
+  }
+  for (Value operand : op->getOperands())
+    operandTypes.push_back(exportType(operand.getType()));
+}
+
+LogicalResult OperationContext::run(const ::onnx::OpSchema &schema, std::string &reason) {
+  try {
+    schema.GetTypeAndShapeInferenceFunction()(*this);
+    return success();
+  } catch (const std::exception &error) {
+    reason = oneLine(error.what());
+    return failure();
+  }
+}
+
+const ::onnx::AttributeProto *OperationContext::getAttribute(const std::string &name) const {
+  auto it = attributes.find(name);
+  return it == attributes.end() ? nullptr : &it->second;
+}
+
+const ::onnx::TypeProto *OperationContext::getInputType(size_t i) const {
+  // A type without a value stands for an absent operand.
+  return i < operandTypes.size() && operandTypes[i].has_tensor_type() ? &operandTypes[i] : nullptr;
+}
+
+const ::onnx::TensorProto *OperationContext::getInputData(size_t i) const {
+  if (i >= op->getNumOperands())
+    return nullptr;
+  auto [it, isNew] = operandData.try_emplace(i);
+  // Values that matter for shapes are small; weights are not worth a copy.
+  if (isNew)
+    if (ElementsAttr constant = getConstant(op->getOperand(i)))
+      it->second = exportTensor(constant, /*maxElements=*/4096);
+  return it->second.get();
+}
+
+std::string oneLine(StringRef text) {
+  text = text.trim();
+  if (text.starts_with("["))
+    text = text.split("] ").second;
+  std::string line = text.str();
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line;
+}
+
+} // namespace ogc::onnx

@@ -1,0 +1,61 @@
+//===- Schemas.cpp - the operator schemas of the onnx package -------------===//
+#include "compiler/dialect/onnx/Schemas.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
+
+using ::onnx::OpSchema;
+using ::onnx::OpSchemaRegistry;
+
+namespace ogc::onnx {
+
+const OpSchema *findSchema(llvm::StringRef opType, llvm::StringRef domain, int64_t version) {
+  // The registry takes an int and keeps its own statics; both are safe for any version in range.
+  int bounded = static_cast<int>(std::clamp<int64_t>(version, 1, std::numeric_limits<int>::max()));
+  return OpSchemaRegistry::Schema(opType.str(), bounded, domain.str());
+}
+
+const std::vector<const OpSchema *> &newestSchemas() {
+  static const std::vector<const OpSchema *> schemas = [] {
+    std::vector<const OpSchema *> found;
+    // Copies: the pointers come from a second look-up.
+    for (const OpSchema &copy : OpSchemaRegistry::get_all_schemas())
+      if (copy.domain().empty() && !copy.deprecated())
+        if (const OpSchema *schema = OpSchemaRegistry::Schema(copy.Name(), copy.SinceVersion(), copy.domain()))
+          found.push_back(schema);
+    llvm::sort(found, [](const OpSchema *a, const OpSchema *b) { return a->Name() < b->Name(); });
+    return found;
+  }();
+  return schemas;
+}
+
+const OpSchema *findNewestSchema(llvm::StringRef opType) {
+  static const llvm::StringMap<const OpSchema *> byName = [] {
+    llvm::StringMap<const OpSchema *> map;
+    for (const OpSchema *schema : newestSchemas())
+      map[schema->Name()] = schema;
+    return map;
+  }();
+  return byName.lookup(opType);
+}
+
+int64_t newestOpset() {
+  static const int64_t version = [] {
+    auto map = ::onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map();
+    auto it = map.find("");
+    return it == map.end() ? 1 : it->second.second;
+  }();
+  return version;
+}
+
+bool isRandom(const OpSchema &schema) {
+  llvm::StringRef name = schema.Name();
+  return name.starts_with("Random") || name == "Multinomial" || name == "Bernoulli";
+}
+
+bool hasBodies(const OpSchema &schema) {
+  return llvm::any_of(schema.attributes(),
+                      [](const auto &entry) { return entry.second.type == ::onnx::AttributeProto::GRAPH; });
+}
+
+} // namespace ogc::onnx

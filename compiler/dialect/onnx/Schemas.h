@@ -1,0 +1,34 @@
+//===- Schemas.h - the operator schemas of the onnx package ---------------===//
+//
+// Only this folder and compiler/import include headers of the onnx package.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OGC_DIALECT_ONNX_SCHEMAS_H
+#define OGC_DIALECT_ONNX_SCHEMAS_H
+
+#include "llvm/ADT/StringRef.h"
+#include "onnx/defs/schema.h"
+#include <vector>
+
+namespace ogc::onnx {
+
+/// The newest schema of every operator of the ai.onnx domain that is not deprecated, ordered by name.
+const std::vector<const ::onnx::OpSchema *> &newestSchemas();
+
+/// The newest schema of an operator named as in the dialect ("Conv"), or null. Deprecated operators have none.
+const ::onnx::OpSchema *findNewestSchema(llvm::StringRef opType);
+
+/// The schema that a model of the given opset version means, or null. The ai.onnx domain is "".
+const ::onnx::OpSchema *findSchema(llvm::StringRef opType, llvm::StringRef domain, int64_t version);
+
+/// The newest opset version that the onnx package knows for the ai.onnx domain.
+int64_t newestOpset();
+
+/// True when the operator draws random numbers.
+bool isRandom(const ::onnx::OpSchema &schema);
+/// True when the operator has graph attributes.
+bool hasBodies(const ::onnx::OpSchema &schema);
+
+} // namespace ogc::onnx
+
+#endif
