@@ -1,0 +1,166 @@
+//===- AnchorElements.cpp - elements of anchors as sequential loops -------===//
+//
+// The plain meaning of the anchors: what an anchor computes where its schedule does not apply, and the reference of its tests.
+//
+#include "compiler/codegen/scalar/ElementEmitter.h"
+
+#include "compiler/dialect/kern/Kern.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace ogc::codegen {
+
+static RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+static Value toF32(OpBuilder &builder, Location loc, Value value) {
+  if (!value || value.getType().isF32())
+    return value;
+  return arith::ExtFOp::create(builder, loc, builder.getF32Type(), value);
+}
+
+static Value constantF32(OpBuilder &builder, Location loc, float value) {
+  return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(value));
+}
+
+Value ElementEmitter::emitDot(Location loc, ArrayRef<int64_t> extents, function_ref<Value(ArrayRef<Value>)> lhs,
+                              function_ref<Value(ArrayRef<Value>)> rhs) {
+  SmallVector<Value> sum =
+      emitLoops(loc, extents, {constantF32(builder, loc, 0)}, [&](ArrayRef<Value> ivs, ValueRange carried) -> SmallVector<Value> {
+        Value a = toF32(builder, loc, lhs(ivs)), b = a ? toF32(builder, loc, rhs(ivs)) : Value();
+        if (!b)
+          return {};
+        Value product = arith::MulFOp::create(builder, loc, a, b);
+        return {arith::AddFOp::create(builder, loc, carried[0], product)};
+      });
+  return sum.empty() ? Value() : sum.front();
+}
+
+Value ElementEmitter::emitMatmul(kern::MatmulOp op, ArrayRef<Value> indices) {
+  Location loc = op.getLoc();
+  Value rhs = op.getRhs(), zero = math.constant(loc, 0);
+  Value batch = tensorType(rhs).getDimSize(0) == 1 ? zero : indices[0];
+  return emitDot(
+      loc, {tensorType(op.getLhs()).getDimSize(2)}, [&](ArrayRef<Value> k) { return emit(op.getLhs(), {indices[0], indices[1], k[0]}); },
+      [&](ArrayRef<Value> k) -> Value {
+        if (op.getPacked()) {
+          int64_t panel = tensorType(rhs).getDimSize(2);
+          return emit(rhs, {math.div(loc, indices[2], panel), k[0], math.rem(loc, indices[2], panel)});
+        }
+        return op.getTransposeRhs() ? emit(rhs, {batch, indices[2], k[0]}) : emit(rhs, {batch, k[0], indices[2]});
+      });
+}
+
+Value ElementEmitter::emitPadded(Location loc, Value input, ArrayRef<Value> indices, ArrayRef<int64_t> kernel, ArrayRef<int64_t> strides,
+                                 ArrayRef<int64_t> dilations, ArrayRef<int64_t> pads, ArrayRef<Value> taps, Value channel) {
+  Value inside, position[2];
+  for (int axis = 0; axis < 2; ++axis) {
+    Value start = math.mul(loc, indices[1 + axis], strides[axis]);
+    position[axis] = math.sub(loc, math.add(loc, start, math.mul(loc, taps[axis], dilations[axis])), pads[axis]);
+    if (pads[axis] == 0 && pads[2 + axis] == 0)
+      continue;
+    Value condition = math.lessThan(loc, position[axis], tensorType(input).getDimSize(1 + axis));
+    inside = inside ? builder.createOrFold<arith::AndIOp>(loc, inside, condition) : condition;
+  }
+  auto take = [&] { return emit(input, {indices[0], position[0], position[1], channel}); };
+  Type type = tensorType(input).getElementType();
+  auto zero = [&]() -> Value { return arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type)); };
+  return inside ? emitIf(loc, type, inside, take, zero) : take();
+}
+
+Value ElementEmitter::emitConv(kern::ConvOp op, ArrayRef<Value> indices) {
+  Location loc = op.getLoc();
+  int64_t channels = tensorType(op.getInput()).getDimSize(3), panel = tensorType(op.getFilter()).getDimSize(2);
+  SmallVector<int64_t> extents(op.getKernel());
+  extents.push_back(channels);
+  return emitDot(
+      loc, extents,
+      [&](ArrayRef<Value> k) {
+        return emitPadded(loc, op.getInput(), indices, op.getKernel(), op.getStrides(), op.getDilations(), op.getPads(), k.take_front(2),
+                          k[2]);
+      },
+      [&](ArrayRef<Value> k) {
+        return emit(op.getFilter(), {math.div(loc, indices[3], panel), math.linearize(loc, k, extents), math.rem(loc, indices[3], panel)});
+      });
+}
+
+Value ElementEmitter::emitDepthwise(kern::DepthwiseConvOp op, ArrayRef<Value> indices) {
+  ArrayRef<int64_t> kernel = tensorType(op.getFilter()).getShape().take_front(2);
+  return emitDot(
+      op.getLoc(), kernel,
+      [&](ArrayRef<Value> k) {
+        return emitPadded(op.getLoc(), op.getInput(), indices, kernel, op.getStrides(), op.getDilations(), op.getPads(), k, indices[3]);
+      },
+      [&](ArrayRef<Value> k) { return emit(op.getFilter(), {k[0], k[1], indices[3]}); });
+}
+
+/// Scores are computed twice for each element: once for their maximum, once for the two sums.
+Value ElementEmitter::emitAttention(kern::AttentionOp op, ArrayRef<Value> indices) {
+  Location loc = op.getLoc();
+  ArrayRef<int64_t> query = tensorType(op.getQuery()).getShape(), key = tensorType(op.getKey()).getShape();
+  Value b = indices[0], s = indices[1], h = indices[2], keyHead = math.div(loc, h, query[2] / key[2]);
+  Value lowest = arith::ConstantOp::create(builder, loc, builder.getFloatAttr(builder.getF32Type(), APFloat::getInf(APFloat::IEEEsingle(), true)));
+  Value zero = constantF32(builder, loc, 0);
+  auto score = [&](Value t) -> Value {
+    Value dot = emitDot(
+        loc, {query[3]}, [&](ArrayRef<Value> d) { return emit(op.getQuery(), {b, s, h, d[0]}); },
+        [&](ArrayRef<Value> d) { return emit(op.getKey(), {b, t, keyHead, d[0]}); });
+    if (!dot)
+      return {};
+    Value result = arith::MulFOp::create(builder, loc, dot, arith::ConstantOp::create(builder, loc, op.getScaleAttr()));
+    if (Value bias = op.getBias()) {
+      SmallVector<Value> at{b, h, s, t};
+      for (unsigned dim = 0; dim < 3; ++dim)
+        if (tensorType(bias).getDimSize(dim) == 1)
+          at[dim] = math.constant(loc, 0);
+      Value element = toF32(builder, loc, emit(bias, at));
+      if (!element)
+        return {};
+      result = arith::AddFOp::create(builder, loc, result, element);
+    }
+    if (op.getCausal()) { // t <= s + T - S, written without negative numbers
+      Value limit = math.add(loc, s, key[1]), at = math.add(loc, t, query[1]);
+      Value visible = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ule, at, limit);
+      result = arith::SelectOp::create(builder, loc, visible, result, lowest);
+    }
+    return result;
+  };
+  SmallVector<Value> top = emitLoops(loc, {key[1]}, {lowest}, [&](ArrayRef<Value> t, ValueRange carried) -> SmallVector<Value> {
+    Value value = score(t[0]);
+    if (!value)
+      return {};
+    return {arith::MaximumFOp::create(builder, loc, carried[0], value)};
+  });
+  if (top.empty())
+    return {};
+  Value masked = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, top[0], lowest);
+  Value shift = arith::SelectOp::create(builder, loc, masked, zero, top[0]);
+  SmallVector<Value> sums = emitLoops(loc, {key[1]}, {zero, zero}, [&](ArrayRef<Value> t, ValueRange carried) -> SmallVector<Value> {
+    Value value = score(t[0]), element = value ? toF32(builder, loc, emit(op.getValue(), {b, t[0], keyHead, indices[3]})) : Value();
+    if (!element)
+      return {};
+    Value weight = math::ExpOp::create(builder, loc, arith::SubFOp::create(builder, loc, value, shift));
+    Value product = arith::MulFOp::create(builder, loc, weight, element);
+    return {arith::AddFOp::create(builder, loc, carried[0], weight), arith::AddFOp::create(builder, loc, carried[1], product)};
+  });
+  if (sums.empty())
+    return {};
+  Value quotient = arith::DivFOp::create(builder, loc, sums[1], sums[0]);
+  return arith::SelectOp::create(builder, loc, masked, zero, quotient);
+}
+
+Value ElementEmitter::emitAnchor(Operation *op, ArrayRef<Value> indices) {
+  return TypeSwitch<Operation *, Value>(op)
+      .Case([&](kern::MatmulOp matmul) { return emitMatmul(matmul, indices); })
+      .Case([&](kern::ConvOp conv) { return emitConv(conv, indices); })
+      .Case([&](kern::DepthwiseConvOp conv) { return emitDepthwise(conv, indices); })
+      .Case([&](kern::AttentionOp attention) { return emitAttention(attention, indices); })
+      .Default([&](Operation *) -> Value {
+        op->emitError() << "has no scalar form in a kernel";
+        return {};
+      });
+}
+
+} // namespace ogc::codegen
