@@ -1,0 +1,181 @@
+"""Small graphs whose operators should meet in one kernel, and graphs with unusual inputs, outputs and names."""
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import harness
+
+F32, I64 = TensorProto.FLOAT, TensorProto.INT64
+RNG = np.random.default_rng(7)
+
+
+def node(op, inputs, outputs, **attributes):
+    """A node from space separated names ("-" is an absent input)."""
+    names = ["" if name == "-" else name for name in inputs.split()]
+    return helper.make_node(op, names, outputs.split(), name=f"{op} of {outputs}", **attributes)
+
+
+def weights(**shapes):
+    return {name: (RNG.standard_normal(shape) / np.sqrt(max(1, shape[-1]))).astype(np.float32) for name, shape in shapes.items()}
+
+
+def ints(*values):
+    return np.array(values, np.int64)
+
+
+def attention():
+    """Self-attention as exporters write it, with a mask and a residual."""
+    nodes, (s, h, d) = [], (24, 4, 16)
+    for name in "qkv":
+        nodes += [node("MatMul", f"x w{name}", f"{name}0"), node("Add", f"{name}0 b{name}", f"{name}1"), node("Reshape", f"{name}1 split", f"{name}2"),
+                  node("Transpose", f"{name}2", f"{name}3", perm=[0, 2, 1, 3])]
+    nodes += [node("Transpose", "k3", "k4", perm=[0, 1, 3, 2]), node("MatMul", "q3 k4", "s0"), node("Mul", "s0 scale", "s1"), node("Add", "s1 mask", "s2"),
+              node("Softmax", "s2", "p", axis=-1), node("MatMul", "p v3", "o0"), node("Transpose", "o0", "o1", perm=[0, 2, 1, 3]),
+              node("Reshape", "o1 join", "o2"), node("MatMul", "o2 wo", "o3"), node("Add", "o3 x", "o4"), node("LayerNormalization", "o4 g b", "y", axis=-1)]
+    e = h * d
+    constants = weights(wq=(e, e), wk=(e, e), wv=(e, e), wo=(e, e), bq=(e,), bk=(e,), bv=(e,), g=(e,), b=(e,))
+    constants |= {"split": ints(1, s, h, d), "join": ints(1, s, e), "scale": np.float32(d ** -0.5),
+                  "mask": np.where(np.tril(np.ones((s, s))), 0, -1e9).astype(np.float32)}
+    return nodes, {"x": (F32, (1, s, e))}, {"y": (F32, (1, s, e))}, constants
+
+
+def feed_forward():
+    """Two layers with GELU and a residual."""
+    nodes = [node("LayerNormalization", "x g b", "n", axis=-1), node("MatMul", "n w1", "a"), node("Add", "a b1", "c"), node("Gelu", "c", "d"),
+             node("MatMul", "d w2", "e"), node("Add", "e b2", "f"), node("Add", "f x", "y")]
+    return nodes, {"x": (F32, (10, 48))}, {"y": (F32, (10, 48))}, weights(g=(48,), b=(48,), w1=(48, 192), b1=(192,), w2=(192, 48), b2=(48,))
+
+
+def residual_block():
+    """Convolutions, batch normalization, a shortcut, pooling and a classifier."""
+    nodes = [node("Conv", "x w1", "c1", pads=[1] * 4), node("BatchNormalization", "c1 s t m v", "b1"), node("Relu", "b1", "r1"),
+             node("Conv", "r1 w2 t", "c2", pads=[1] * 4), node("Conv", "x w3", "c3"), node("Add", "c2 c3", "a"), node("Relu", "a", "r2"),
+             node("GlobalAveragePool", "r2", "p"), node("Flatten", "p", "q"), node("Gemm", "q w4 b4", "y", transB=1)]
+    constants = weights(w1=(12, 3, 3, 3), w2=(12, 12, 3, 3), w3=(12, 3, 1, 1), s=(12,), t=(12,), m=(12,), w4=(7, 12), b4=(7,))
+    constants["v"] = np.abs(weights(v=(12,))["v"]) + np.float32(1)
+    return nodes, {"x": (F32, (2, 3, 9, 9))}, {"y": (F32, (2, 7))}, constants
+
+
+def squeeze_and_excite():
+    nodes = [node("Conv", "x w1", "a", group=16, pads=[1] * 4), node("HardSwish", "a", "h"), node("ReduceMean", "h axes", "m", keepdims=1),
+             node("Conv", "m w2 b2", "c"), node("Relu", "c", "r"), node("Conv", "r w3 b3", "e"), node("HardSigmoid", "e", "g"), node("Mul", "h g", "y")]
+    constants = weights(w1=(16, 1, 3, 3), w2=(4, 16, 1, 1), b2=(4,), w3=(16, 4, 1, 1), b3=(16,)) | {"axes": ints(2, 3)}
+    return nodes, {"x": (F32, (1, 16, 8, 8))}, {"y": (F32, (1, 16, 8, 8))}, constants
+
+
+def embedding():
+    """Token and position embedding with a mask made from integers."""
+    nodes = [node("Gather", "table ids", "t"), node("Add", "t positions", "e"), node("LayerNormalization", "e g b", "n"), node("Cast", "mask", "k", to=F32),
+             node("Unsqueeze", "k last", "u"), node("Mul", "n u", "y")]
+    constants = weights(table=(50, 32), positions=(9, 32), g=(32,), b=(32,)) | {"last": ints(-1)}
+    return nodes, {"ids": (I64, (2, 9)), "mask": (I64, (2, 9))}, {"y": (F32, (2, 9, 32))}, constants
+
+
+def branches():
+    """Branches of different lengths that meet in a Concat, with a value used on the way as an output too."""
+    nodes = [node("Relu", "x", "r"), node("MatMul", "r w1", "a"), node("MatMul", "r w2", "b0"), node("Tanh", "b0", "b"), node("Softmax", "r", "c"),
+             node("Concat", "a b c", "y", axis=1)]
+    return nodes, {"x": (F32, (5, 8))}, {"y": (F32, (5, 20)), "b": (F32, (5, 8))}, weights(w1=(8, 4), w2=(8, 8))
+
+
+def shape_chain():
+    """Sizes computed from the input's shape, which must be folded away."""
+    nodes = [node("Shape", "x", "s"), node("Gather", "s zero", "n"), node("Unsqueeze", "n axes", "n1"), node("Concat", "n1 minus", "t", axis=0),
+             node("Reshape", "x t", "f"), node("MatMul", "f w", "y")]
+    constants = weights(w=(12, 5)) | {"zero": np.int64(0), "axes": ints(0), "minus": ints(-1)}
+    return nodes, {"x": (F32, (3, 4, 3))}, {"y": (F32, (3, 5))}, constants
+
+
+def pass_through():
+    """An input and a constant that are outputs, an unused input, and an output of Identity."""
+    return [node("Identity", "x", "y")], {"x": (F32, (2, 3)), "unused": (F32, (4,))}, {"x": (F32, (2, 3)), "w": (F32, (3,)), "y": (F32, (2, 3))}, weights(w=(3,))
+
+
+def names():
+    """Names that collide or are no longer names once they are made into identifiers or file names."""
+    nodes = [helper.make_node("Add", ["in/x", "a/b"], ["t:0"], name="n"), helper.make_node("Mul", ["t:0", "a:b"], ["t_0"], name=""),
+             helper.make_node("Sub", ["t_0", "a_b"], ["out y"], name="")]
+    constants = {"a/b": np.float32(1), "a:b": np.float32(10), "a_b": np.float32(100)}
+    return nodes, {"in/x": (F32, (2, 3))}, {"out y": (F32, (2, 3))}, constants
+
+
+def same_input_twice():
+    return [node("Mul", "x x", "s"), node("MatMul", "s x", "y")], {"x": (F32, (6, 6))}, {"y": (F32, (6, 6))}, {}
+
+
+def only_constants():
+    """A result that does not depend on the input."""
+    return [node("Add", "a b", "y"), node("Neg", "x", "z")], {"x": (F32, (2,))}, {"y": (F32, (3,)), "z": (F32, (2,))}, weights(a=(3,), b=(3,))
+
+
+def scalars():
+    return [node("Mul", "x two", "y")], {"x": (F32, ())}, {"y": (F32, ())}, {"two": np.float32(2)}
+
+
+def no_elements():
+    return [node("Relu", "x", "r"), node("Concat", "r z", "y", axis=0)], {"x": (F32, (0, 3)), "z": (F32, (2, 3))}, {"y": (F32, (2, 3))}, {}
+
+
+GRAPHS = [attention, feed_forward, residual_block, squeeze_and_excite, embedding, branches, shape_chain, pass_through, names, same_input_twice,
+          only_constants, scalars, no_elements]
+# Most nodes of graphs whose fusion is known to be possible.
+MOST_NODES = {attention: 5, feed_forward: 3, residual_block: 5, squeeze_and_excite: 4, embedding: 1, branches: 5, shape_chain: 1}
+
+
+def build(graph, tmp_path):
+    nodes, inputs, outputs, constants = graph()
+    model = harness.make_model(nodes, inputs, outputs, constants)
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    return path, harness.model_inputs(path)
+
+
+def limit_tokens(inputs):
+    return {name: value % 50 if name == "ids" else value for name, value in inputs.items()}
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16"])
+@pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.__name__)
+def test_right_in_any_order(ogc, tmp_path, graph, precision):
+    path, inputs = build(graph, tmp_path)
+    inputs = limit_tokens(inputs)
+    bundle = ogc.compile(path, tmp_path / "m.ogc", precision=precision)
+    tolerance = {"fp32": 1e-5, "fp16": 5e-3, "bf16": 3e-2}[precision]
+    harness.check_outputs(ogc.run(bundle, inputs), harness.reference(path, inputs), tolerance)
+    ogc.verify(bundle, "--random-orders", 10, "--poison")
+
+
+@pytest.mark.parametrize("graph", MOST_NODES, ids=lambda graph: graph.__name__)
+def test_fusion(ogc, tmp_path, graph):
+    path, _ = build(graph, tmp_path)
+    (facts,) = ogc.inspect(ogc.compile(path, tmp_path / "m.ogc"))["graphs"]
+    assert facts["nodes"]["total"] <= MOST_NODES[graph]
+
+
+def test_compiles_to_the_same_bytes(ogc, tmp_path):
+    path, _ = build(attention, tmp_path)
+    first = ogc.compile(path, tmp_path / "a.ogc", target="sm_90,cpu", cache_dir=tmp_path / "k1", threads=1)
+    second = ogc.compile(path, tmp_path / "b.ogc", target="sm_90,cpu", cache_dir=tmp_path / "k2", threads=2)
+    third = ogc.compile(path, tmp_path / "c.ogc", target="sm_90,cpu", cache_dir=tmp_path / "k2", threads=2)
+    assert first.read_bytes() == second.read_bytes() == third.read_bytes()
+
+
+def test_two_graphs(ogc, tmp_path):
+    """Several --shapes give several graphs in one bundle, each with its ID."""
+    nodes, _, _, constants = feed_forward()
+    onnx.save(harness.make_model(nodes, {"x": (F32, ("n", 48))}, {"y": (F32, ("n", 48))}, constants), tmp_path / "m.onnx")
+    bundle = ogc.compile(tmp_path / "m.onnx", tmp_path / "m.ogc", ["small: x=2x48", "large: x=9x48"])
+    assert [graph["id"] for graph in ogc.inspect(bundle)["graphs"]] == ["small", "large"]
+    for graph, n in (("small", 2), ("large", 9)):
+        inputs = harness.model_inputs(tmp_path / "m.onnx", {"n": n})
+        harness.check_outputs(ogc.run(bundle, inputs, graph=graph), harness.reference(tmp_path / "m.onnx", inputs), 1e-5)
+
+
+def test_seed_draws_the_same_inputs(ogc, tmp_path):
+    path, _ = build(feed_forward, tmp_path)
+    bundle = ogc.compile(path, tmp_path / "m.ogc")
+    for folder, seed in (("a", 1), ("b", 1), ("c", 2)):
+        ogc("run", bundle, "--device", "cpu", "--seed", seed, "--output-dir", tmp_path / folder)
+    a, b, c = ((tmp_path / folder / "y.npy").read_bytes() for folder in "abc")
+    assert a == b != c
