@@ -70,4 +70,19 @@ def MarkConstantArguments : Pass<"ogc-mark-constant-arguments", "::mlir::ModuleO
   }];
 }
 
+def MarkProgrammaticEdges : Pass<"ogc-mark-programmatic-edges", "::mlir::ModuleOp"> {
+  let summary = "let a kernel start before the kernel ahead of it has ended, where both are ours";
+  let description = [{
+    Every generated kernel executes `griddepcontrol.wait` before its first access to anything but weights, and before it ends. The wait
+    returns when all kernels at the other end of the node's programmatic edges have completed and their writes are visible; as these have
+    waited too, order stays transitive and the reduced edges suffice. So each edge from kernel to kernel may be programmatic; edges from or to
+    copies, fills and library nodes stay full.
+
+    ```mlir
+    %0 = cg.kernel @a […]
+    %1 = cg.kernel @b […] after %0      // gets edge_kinds = array<i32: 1>
+    ```
+  }];
+}
+
 #endif
