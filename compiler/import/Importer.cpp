@@ -1,0 +1,123 @@
+//===- Importer.cpp - ONNX file → onnx dialect -----------------------------===//
+#include "compiler/import/Importer.h"
+
+#include "compiler/import/GraphImporter.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+
+namespace ogc {
+namespace {
+
+/// onnx.name, and onnx.symbols where a dimension is named.
+DictionaryAttr interfaceAttributes(Builder &builder, const ::onnx::ValueInfoProto &info) {
+  NamedAttrList attributes;
+  attributes.set("onnx.name", builder.getStringAttr(info.name()));
+  SmallVector<Attribute> symbols;
+  bool isNamed = false;
+  for (const auto &dim : info.type().tensor_type().shape().dim()) {
+    symbols.push_back(builder.getStringAttr(dim.dim_param()));
+    isNamed |= !dim.dim_param().empty();
+  }
+  if (isNamed)
+    attributes.set("onnx.symbols", builder.getArrayAttr(symbols));
+  return attributes.getDictionary(builder.getContext());
+}
+
+/// Adds an argument for each model input. Initializers that are listed as inputs too are constants.
+void importInputs(func::FuncOp function, const ::onnx::GraphProto &graph, Scope &scope, Problems &problems) {
+  Builder builder(function.getContext());
+  llvm::StringSet<> initializers;
+  for (const auto &tensor : graph.initializer())
+    initializers.insert(tensor.name());
+  for (const ::onnx::ValueInfoProto &input : graph.input()) {
+    if (initializers.contains(input.name()))
+      continue;
+    std::string reason;
+    FailureOr<TensorType> type = onnx::importType(function.getContext(), input.type(), reason);
+    Value argument;
+    if (succeeded(type)) {
+      if (failed(function.insertArgument(function.getNumArguments(), *type, interfaceAttributes(builder, input),
+                                         NameLoc::get(builder.getStringAttr(input.name())))))
+        reason = "cannot be an argument";
+      else
+        argument = function.getArguments().back();
+    }
+    if (!argument)
+      problems.add("input '" + input.name() + "' " + reason);
+    if (!scope.bind(input.name(), argument))
+      problems.add("input '" + input.name() + "' is defined twice");
+  }
+}
+
+/// Ends the function with the graph's outputs.
+void importOutputs(func::FuncOp function, const ::onnx::GraphProto &graph, ArrayRef<Value> values) {
+  OpBuilder builder = OpBuilder::atBlockEnd(&function.front());
+  SmallVector<Type> types;
+  for (Value value : values)
+    types.push_back(value.getType());
+  function.setFunctionType(builder.getFunctionType(function.getArgumentTypes(), types));
+  for (auto [i, output] : llvm::enumerate(graph.output()))
+    function.setResultAttrs(i, interfaceAttributes(builder, output));
+  func::ReturnOp::create(builder, function.getLoc(), values);
+}
+
+void dropUnusedConstants(func::FuncOp function) {
+  SmallVector<Operation *> unused;
+  function.walk([&](Operation *op) {
+    if (isa<onnx::ConstantOp, onnx::AbsentOp>(op) && op->use_empty())
+      unused.push_back(op);
+  });
+  for (Operation *op : unused)
+    op->erase();
+}
+
+void importGraph(func::FuncOp function, std::shared_ptr<const ::onnx::ModelProto> model, StringRef folder, Problems &problems) {
+  const ::onnx::GraphProto &graph = model->graph();
+  ExternalData external(folder);
+  GraphImporter importer(model, external, problems);
+  Scope scope;
+  OpBuilder builder = OpBuilder::atBlockEnd(function.addEntryBlock());
+  importInputs(function, graph, scope, problems);
+  importer.importInitializers(builder, graph, scope, importer.modelFrame());
+  importer.importNodes(builder, graph.node(), scope, importer.modelFrame());
+  SmallVector<Value> values = importer.outputsOf(graph, scope, "the graph");
+  for (auto [value, output] : llvm::zip(values, graph.output()))
+    if (value && onnx::isAbsent(value))
+      problems.add("output '" + output.name() + "' has no value");
+  if (values.empty())
+    problems.add("the graph has no outputs");
+  if (!problems.empty())
+    return;
+  importOutputs(function, graph, values);
+  dropUnusedConstants(function);
+}
+
+} // namespace
+
+OwningOpRef<ModuleOp> importModel(MLIRContext &context, StringRef path, const ImportOptions &options) {
+  context.loadDialect<func::FuncDialect, onnx::OnnxDialect>();
+  Location loc = NameLoc::get(StringAttr::get(&context, path));
+  std::string reason;
+  std::shared_ptr<const ::onnx::ModelProto> model = readModelFile(path, reason);
+  if (!model) {
+    mlir::emitError(loc) << "cannot read '" << path << "': " << reason;
+    return nullptr;
+  }
+  OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  auto function = func::FuncOp::create(builder, loc, options.functionName, builder.getFunctionType({}, {}));
+  Problems problems;
+  std::string folder = options.dataFolder.empty() ? llvm::sys::path::parent_path(path).str() : options.dataFolder;
+  importGraph(function, std::move(model), folder, problems);
+  for (const std::string &problem : problems.list())
+    mlir::emitError(loc) << problem;
+  if (!problems.empty())
+    return nullptr;
+  return module;
+}
+
+} // namespace ogc
