@@ -1,0 +1,196 @@
+//===- VerifyGraph.cpp - bindings, nodes and edges ------------------------===//
+#include "runtime_lib/format/VerifyGraph.h"
+
+#include "runtime_lib/format/Bundle.h"
+#include "runtime_lib/format/DataType.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <vector>
+
+namespace ogc::format {
+
+bool isTensorOfBytes(DataType type, const flatbuffers::Vector<int64_t> &shape, uint64_t bytes) {
+  uint64_t size = elementBytes(type);
+  if (size == 0)
+    return false;
+  for (int64_t dim : shape)
+    if (dim < 0 || __builtin_mul_overflow(size, static_cast<uint64_t>(dim), &size))
+      return false;
+  return size == bytes;
+}
+
+namespace {
+
+class GraphVerifier {
+public:
+  GraphVerifier(const fb::Manifest &manifest, const fb::Graph &graph)
+      : manifest_(manifest), graph_(graph), where_("graph '" + graph.id()->str() + "'") {}
+
+  Status run() {
+    if (graph_.id()->size() == 0)
+      return invalid("has no id");
+    if (graph_.scratch_bytes() > manifest_.arena()->scratch_bytes())
+      return invalid("needs more scratch than the arena has");
+    OGC_RETURN_IF_ERROR(verifyBindings(*graph_.inputs(), "input", fb::Section::Inputs));
+    OGC_RETURN_IF_ERROR(verifyBindings(*graph_.outputs(), "output", fb::Section::Outputs));
+    for (unsigned i = 0; i < graph_.nodes()->size(); ++i)
+      OGC_RETURN_IF_ERROR(verifyNode(i));
+    return verifyEdges();
+  }
+
+private:
+  Status invalid(const std::string &what) const { return Status(Code::DataLoss, where_ + ": " + what); }
+  Status invalidNode(unsigned index, const std::string &what) const {
+    return invalid("node " + std::to_string(index) + " " + what);
+  }
+
+  bool isInside(const fb::Slice &slice) const {
+    if (slice.section() > fb::Section::MAX || slice.access() == fb::Access::None || slice.access() > fb::Access::MAX)
+      return false;
+    uint64_t bytes = sectionBytes(*manifest_.arena(), slice.section());
+    return slice.offset_bytes() <= bytes && slice.size_bytes() <= bytes - slice.offset_bytes();
+  }
+
+  using Bindings = flatbuffers::Vector<flatbuffers::Offset<fb::Binding>>;
+  Status verifyBindings(const Bindings &bindings, const char *kind, fb::Section section) const {
+    std::set<std::string_view> names;
+    for (const fb::Binding *binding : bindings) {
+      std::string what = std::string(kind) + " '" + binding->name()->str() + "' ";
+      if (!names.insert(binding->name()->string_view()).second)
+        return invalid(what + "is there twice");
+      if (!isInside(*binding->slice()))
+        return invalid(what + "lies outside its section");
+      if (binding->slice()->section() != section && binding->slice()->section() != fb::Section::State)
+        return invalid(what + "lies in " + sectionName(binding->slice()->section()));
+      if (binding->symbols()->size() != binding->shape()->size())
+        return invalid(what + "has " + std::to_string(binding->symbols()->size()) + " dimension names, expected " +
+                       std::to_string(binding->shape()->size()));
+      if (!isTensorOfBytes(binding->type(), *binding->shape(), binding->slice()->size_bytes()))
+        return invalid(what + "has a size that is not that of its shape and type");
+    }
+    return Status();
+  }
+
+  Status verifyNode(unsigned index) const {
+    const fb::Node &node = *graph_.nodes()->Get(index);
+    if (node.kind() > fb::NodeKind::MAX)
+      return invalidNode(index, "has an unknown kind");
+    for (const fb::Slice *slice : *node.args()) {
+      if (!isInside(*slice))
+        return invalidNode(index, "has an argument outside its section");
+      if (slice->section() == fb::Section::Weights && slice->access() != fb::Access::Read)
+        return invalidNode(index, "writes to weights");
+    }
+    switch (node.kind()) {
+    case fb::NodeKind::Kernel:
+      return verifyKernel(index, node, /*onCuda=*/true);
+    case fb::NodeKind::Gemm:
+      OGC_RETURN_IF_ERROR(verifyGemm(index, node));
+      return verifyKernel(index, node, /*onCuda=*/false);
+    case fb::NodeKind::Memcpy:
+      if (node.args()->size() != 2 || node.args()->Get(0)->size_bytes() != node.args()->Get(1)->size_bytes())
+        return invalidNode(index, "is no copy between two slices of one size");
+      if (node.args()->Get(1)->access() == fb::Access::Read)
+        return invalidNode(index, "copies to a slice that it only reads");
+      return Status();
+    case fb::NodeKind::Memset:
+      if (node.args()->size() != 1 || node.args()->Get(0)->access() == fb::Access::Read)
+        return invalidNode(index, "does not fill exactly one slice");
+      return Status();
+    }
+    return Status();
+  }
+
+  /// The kernel exists, has code for every target that would launch it, and has as many arguments as the node gives.
+  Status verifyKernel(unsigned index, const fb::Node &node, bool onCuda) const {
+    if (node.kernel() >= manifest_.kernels()->size())
+      return invalidNode(index, "refers to kernel " + std::to_string(node.kernel()) + ", which does not exist");
+    const fb::Kernel &kernel = *manifest_.kernels()->Get(node.kernel());
+    if (kernel.arg_types() && kernel.arg_types()->size() != node.args()->size())
+      return invalidNode(index, "has " + std::to_string(node.args()->size()) + " arguments, expected " +
+                                    std::to_string(kernel.arg_types()->size()));
+    for (const auto *target : *manifest_.targets())
+      if (target->string_view() == "cpu" ? !kernel.cpu() : onCuda && !hasLaunch(kernel, target->string_view()))
+        return invalidNode(index, "kernel '" + kernel.name()->str() + "' has no code for target '" + target->str() + "'");
+    return Status();
+  }
+
+  bool hasLaunch(const fb::Kernel &kernel, std::string_view arch) const {
+    for (unsigned i = 0; kernel.cuda() && i < kernel.cuda()->size(); ++i)
+      if (manifest_.blobs()->Get(kernel.cuda()->Get(i)->cubin())->name()->string_view() == arch)
+        return true;
+    return false;
+  }
+
+  Status verifyGemm(unsigned index, const fb::Node &node) const {
+    if (!node.gemm())
+      return invalidNode(index, "has no gemm description");
+    const fb::Gemm &gemm = *node.gemm();
+    if (gemm.activation() > fb::Activation::MAX)
+      return invalidNode(index, "has an unknown activation");
+    size_t expected = 3 + gemm.has_bias() + gemm.has_residual();
+    if (node.args()->size() != expected)
+      return invalidNode(index, "has " + std::to_string(node.args()->size()) + " arguments, expected " + std::to_string(expected));
+    constexpr int64_t limit = int64_t(1) << 31;
+    for (int64_t extent : {gemm.batch(), gemm.m(), gemm.n(), gemm.k()})
+      if (extent < 1 || extent >= limit)
+        return invalidNode(index, "has an extent out of range");
+    uint64_t in = elementBytes(gemm.element_type()), out = elementBytes(gemm.result_type());
+    if (in == 0 || out == 0)
+      return invalidNode(index, "has an unknown type");
+    unsigned argument = 0;
+    auto take = [&](uint64_t count, int64_t rows, int64_t columns, uint64_t bytes) {
+      uint64_t size = bytes;
+      for (uint64_t factor : {count, uint64_t(rows), uint64_t(columns)})
+        if (__builtin_mul_overflow(size, factor, &size))
+          return false;
+      return node.args()->Get(argument++)->size_bytes() == size;
+    };
+    uint64_t batch = static_cast<uint64_t>(gemm.batch());
+    bool fits = take(batch, gemm.m(), gemm.k(), in) && take(gemm.broadcast_b() ? 1 : batch, gemm.k(), gemm.n(), in);
+    fits = fits && (!gemm.has_bias() || take(1, 1, gemm.n(), out)) && (!gemm.has_residual() || take(batch, gemm.m(), gemm.n(), out));
+    fits = fits && take(batch, gemm.m(), gemm.n(), out);
+    return fits ? Status() : invalidNode(index, "argument " + std::to_string(argument - 1) + " has not the size of its matrix");
+  }
+
+  Status verifyEdges() const {
+    std::vector<std::pair<uint32_t, uint32_t>> edges;
+    for (const fb::Edge *edge : *graph_.edges()) {
+      std::string what = "edge " + std::to_string(edge->from()) + " -> " + std::to_string(edge->to());
+      if (edge->kind() > fb::EdgeKind::MAX)
+        return invalid(what + " has an unknown kind");
+      if (edge->from() >= edge->to() || edge->to() >= graph_.nodes()->size())
+        return invalid(what + " does not lead from a lower to a higher node");
+      if (edge->kind() == fb::EdgeKind::Programmatic && (graph_.nodes()->Get(edge->from())->kind() != fb::NodeKind::Kernel ||
+                                                         graph_.nodes()->Get(edge->to())->kind() != fb::NodeKind::Kernel))
+        return invalid(what + " is programmatic, but not from kernel to kernel");
+      edges.emplace_back(edge->from(), edge->to());
+    }
+    std::sort(edges.begin(), edges.end());
+    if (auto twice = std::adjacent_find(edges.begin(), edges.end()); twice != edges.end())
+      return invalid("edge " + std::to_string(twice->first) + " -> " + std::to_string(twice->second) + " is there twice");
+    return Status();
+  }
+
+  const fb::Manifest &manifest_;
+  const fb::Graph &graph_;
+  std::string where_;
+};
+
+} // namespace
+
+Status verifyGraphs(const fb::Manifest &manifest) {
+  if (manifest.graphs()->size() == 0)
+    return Status(Code::DataLoss, "manifest: has no graph");
+  std::set<std::string_view> ids;
+  for (const fb::Graph *graph : *manifest.graphs()) {
+    if (!ids.insert(graph->id()->string_view()).second)
+      return Status(Code::DataLoss, "graph '" + graph->id()->str() + "': is there twice");
+    OGC_RETURN_IF_ERROR(GraphVerifier(manifest, *graph).run());
+  }
+  return Status();
+}
+
+} // namespace ogc::format

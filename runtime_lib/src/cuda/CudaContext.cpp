@@ -1,0 +1,236 @@
+//===- CudaContext.cpp - replays graphs in one arena ----------------------===//
+#include "runtime_lib/src/cuda/CudaContext.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ogc::cuda {
+
+Result<std::unique_ptr<runtime::Context>> CudaEngine::createContext(std::shared_ptr<runtime::Engine> self, const ContextOptions &options) {
+  return CudaContext::create(std::static_pointer_cast<CudaEngine>(std::move(self)), options);
+}
+
+Result<std::unique_ptr<runtime::Context>> CudaContext::create(std::shared_ptr<CudaEngine> engine, const ContextOptions &options) {
+  auto context = std::make_unique<CudaContext>(std::move(engine));
+  CurrentContext current(context->api_, context->engine_->context());
+  OGC_RETURN_IF_ERROR(current.status());
+  OGC_RETURN_IF_ERROR(context->initialize(options));
+  return std::unique_ptr<runtime::Context>(std::move(context));
+}
+
+CudaContext::CudaContext(std::shared_ptr<CudaEngine> engine)
+    : engine_(std::move(engine)), api_(engine_->api()), manifest_(engine_->bundle().manifest()) {
+  graphs_.resize(manifest_.graphs()->size());
+}
+
+Status CudaContext::initialize(const ContextOptions &options) {
+  const fb::Arena &arena = *manifest_.arena();
+  format::ContextLayout layout = format::contextLayout(arena);
+  stream_ = static_cast<CUstream>(options.stream);
+  if (!stream_) {
+    OGC_CUDA(api_, cuStreamCreate, &stream_, kStreamNonBlocking);
+    ownsStream_ = true;
+  }
+  OGC_CUDA(api_, cuStreamCreate, &captureStream_, kStreamNonBlocking);
+  OGC_CUDA(api_, cuEventCreate, &staged_, kEventDisableTiming);
+  OGC_CUDA(api_, cuEventCreate, &begin_, 0);
+  OGC_CUDA(api_, cuEventCreate, &end_, 0);
+  Result<VirtualRegion> region = VirtualRegion::map(api_, engine_->ordinal(), layout.total, arena.context_address());
+  if (!region.ok())
+    return region.status().withContext("arena");
+  region_ = std::move(region.value());
+  CUdeviceptr base = region_.address();
+  addresses_ = {{engine_->weights(), base + layout.state, base + layout.inputs, base + layout.outputs, base + layout.scratch}};
+  if (layout.total != 0)
+    OGC_CUDA(api_, cuMemsetD8Async, base, 0, layout.total, stream_);
+  if (uint64_t bytes = arena.inputs_bytes() + arena.outputs_bytes()) {
+    void *pinned = nullptr;
+    OGC_CUDA(api_, cuMemHostAlloc, &pinned, bytes, 0);
+    pinned_ = static_cast<std::byte *>(pinned);
+  }
+  size_t outputs = 0;
+  for (const fb::Graph *graph : *manifest_.graphs())
+    outputs = std::max<size_t>(outputs, graph->outputs()->size());
+  pending_.reserve(outputs);
+  return Status();
+}
+
+CudaContext::~CudaContext() {
+  CurrentContext current(api_, engine_->context());
+  // Work that still runs uses the memory below. Failures cannot be reported from here.
+  if (stream_)
+    api_.cuStreamSynchronize(stream_);
+  graphs_.clear();
+  region_ = VirtualRegion();
+  if (pinned_)
+    api_.cuMemFreeHost(pinned_);
+  for (CUevent event : {staged_, begin_, end_})
+    if (event)
+      api_.cuEventDestroy(event);
+  if (captureStream_)
+    api_.cuStreamDestroy(captureStream_);
+  if (ownsStream_ && stream_)
+    api_.cuStreamDestroy(stream_);
+}
+
+Status CudaContext::checkNotCapturing() const {
+  int status = kCaptureStatusNone;
+  if (!ownsStream_)
+    OGC_CUDA(api_, cuStreamIsCapturing, stream_, &status);
+  return status == kCaptureStatusNone ? Status() : Status(Code::FailedPrecondition, "the stream is capturing");
+}
+
+Status CudaContext::prepare(size_t graph) {
+  CurrentContext current(api_, engine_->context());
+  OGC_RETURN_IF_ERROR(current.status());
+  return prepareCurrent(graph);
+}
+
+Status CudaContext::prepareCurrent(size_t graph) {
+  if (graphs_[graph])
+    return Status();
+  const fb::Graph &description = *manifest_.graphs()->Get(static_cast<unsigned>(graph));
+  Result<std::unique_ptr<ExecutableGraph>> built =
+      GraphBuilder(*engine_, addresses_, captureStream_).build(description, 0, description.nodes()->size());
+  if (!built.ok())
+    return built.status();
+  OGC_CUDA(api_, cuGraphUpload, built.value()->exec(), captureStream_);
+  OGC_CUDA(api_, cuStreamSynchronize, captureStream_);
+  graphs_[graph] = std::move(built.value());
+  return Status();
+}
+
+Status CudaContext::launch(size_t graph) {
+  CurrentContext current(api_, engine_->context());
+  OGC_RETURN_IF_ERROR(current.status());
+  OGC_RETURN_IF_ERROR(checkNotCapturing());
+  OGC_RETURN_IF_ERROR(prepareCurrent(graph));
+  if (stagingUsed_) {
+    OGC_CUDA(api_, cuEventRecord, staged_, stream_);
+    stagingUsed_ = false;
+    stagingBusy_ = true;
+  }
+  OGC_CUDA(api_, cuGraphLaunch, graphs_[graph]->exec(), stream_);
+  return Status();
+}
+
+Status CudaContext::runNodes(size_t graph, size_t begin, size_t end) {
+  CurrentContext current(api_, engine_->context());
+  OGC_RETURN_IF_ERROR(current.status());
+  const fb::Graph &description = *manifest_.graphs()->Get(static_cast<unsigned>(graph));
+  Result<std::unique_ptr<ExecutableGraph>> built = GraphBuilder(*engine_, addresses_, captureStream_).build(description, begin, end);
+  if (!built.ok())
+    return built.status();
+  OGC_CUDA(api_, cuGraphLaunch, built.value()->exec(), stream_);
+  return synchronizeCurrent();
+}
+
+Status CudaContext::synchronize() {
+  CurrentContext current(api_, engine_->context());
+  OGC_RETURN_IF_ERROR(current.status());
+  return synchronizeCurrent();
+}
+
+Status CudaContext::synchronizeCurrent() {
+  OGC_RETURN_IF_ERROR(checkNotCapturing());
+  OGC_CUDA(api_, cuStreamSynchronize, stream_);
+  for (const PendingCopy &copy : pending_)
+    std::memcpy(copy.host, copy.staged, copy.size);
+  pending_.clear();
+  stagingUsed_ = stagingBusy_ = false;
+  return Status();
+}
+
+Status CudaContext::waitForStaging() {
+  if (stagingBusy_)
+    OGC_CUDA(api_, cuEventSynchronize, staged_);
+  stagingBusy_ = false;
+  return Status();
+}
+
+Status CudaContext::copyUnstaged(fb::Section section, uint64_t offset, void *host, uint64_t size, bool out) {
+  if (out)
+    OGC_CUDA(api_, cuMemcpyDtoHAsync, host, at(section, offset), size, stream_);
+  else
+    OGC_CUDA(api_, cuMemcpyHtoDAsync, at(section, offset), host, size, stream_);
+  return synchronizeCurrent();
+}
+
+Status CudaContext::copyIn(fb::Section section, uint64_t offset, const void *host, uint64_t size) {
+  if (size == 0)
+    return Status();
+  CurrentContext current(api_, engine_->context());
+  OGC_RETURN_IF_ERROR(current.status());
+  OGC_RETURN_IF_ERROR(checkNotCapturing());
+  if (section != fb::Section::Inputs)
+    return copyUnstaged(section, offset, const_cast<void *>(host), size, /*out=*/false);
+  // The bytes staged by an earlier run may still be on their way.
+  OGC_RETURN_IF_ERROR(waitForStaging());
+  std::memcpy(pinned_ + offset, host, size);
+  OGC_CUDA(api_, cuMemcpyHtoDAsync, at(section, offset), pinned_ + offset, size, stream_);
+  stagingUsed_ = true;
+  return Status();
+}
+
+Status CudaContext::copyOut(fb::Section section, uint64_t offset, void *host, uint64_t size) {
+  if (size == 0)
+    return Status();
+  CurrentContext current(api_, engine_->context());
+  OGC_RETURN_IF_ERROR(current.status());
+  OGC_RETURN_IF_ERROR(checkNotCapturing());
+  // Staged only while there is room in the list, so that no replay allocates; a second copy of an output has to wait for the first.
+  if (section != fb::Section::Outputs || pending_.size() == pending_.capacity())
+    return copyUnstaged(section, offset, host, size, /*out=*/true);
+  std::byte *staged = pinned_ + manifest_.arena()->inputs_bytes() + offset;
+  OGC_CUDA(api_, cuMemcpyDtoHAsync, staged, at(section, offset), size, stream_);
+  pending_.push_back({host, staged, size});
+  return Status();
+}
+
+Status CudaContext::copyInDevice(fb::Section section, uint64_t offset, const void *device, uint64_t size) {
+  CurrentContext current(api_, engine_->context());
+  OGC_RETURN_IF_ERROR(current.status());
+  OGC_RETURN_IF_ERROR(checkNotCapturing());
+  if (size != 0)
+    OGC_CUDA(api_, cuMemcpyDtoDAsync, at(section, offset), reinterpret_cast<CUdeviceptr>(device), size, stream_);
+  return Status();
+}
+
+Status CudaContext::copyOutDevice(fb::Section section, uint64_t offset, void *device, uint64_t size) {
+  CurrentContext current(api_, engine_->context());
+  OGC_RETURN_IF_ERROR(current.status());
+  OGC_RETURN_IF_ERROR(checkNotCapturing());
+  if (size != 0)
+    OGC_CUDA(api_, cuMemcpyDtoDAsync, reinterpret_cast<CUdeviceptr>(device), at(section, offset), size, stream_);
+  return Status();
+}
+
+Status CudaContext::fill(fb::Section section, uint8_t value) {
+  CurrentContext current(api_, engine_->context());
+  OGC_RETURN_IF_ERROR(current.status());
+  OGC_RETURN_IF_ERROR(checkNotCapturing());
+  if (uint64_t size = format::sectionBytes(*manifest_.arena(), section))
+    OGC_CUDA(api_, cuMemsetD8Async, at(section, 0), value, size, stream_);
+  return Status();
+}
+
+Status CudaContext::timeLaunch(size_t graph, double &outMicroseconds) {
+  CurrentContext current(api_, engine_->context());
+  OGC_RETURN_IF_ERROR(current.status());
+  OGC_RETURN_IF_ERROR(checkNotCapturing());
+  OGC_RETURN_IF_ERROR(prepareCurrent(graph));
+  OGC_CUDA(api_, cuEventRecord, begin_, stream_);
+  OGC_CUDA(api_, cuGraphLaunch, graphs_[graph]->exec(), stream_);
+  OGC_CUDA(api_, cuEventRecord, end_, stream_);
+  OGC_RETURN_IF_ERROR(synchronizeCurrent());
+  float milliseconds = 0;
+  OGC_CUDA(api_, cuEventElapsedTime, &milliseconds, begin_, end_);
+  outMicroseconds = 1000.0 * static_cast<double>(milliseconds);
+  return Status();
+}
+
+Status CudaContext::setOrder(uint64_t seed) {
+  return seed == 0 ? Status() : Status(Code::Unsupported, "a random order is only possible on the cpu device");
+}
+
+} // namespace ogc::cuda

@@ -1,0 +1,67 @@
+//===- CudaContext.h - an arena, a stream and executable graphs -----------===//
+#ifndef OGC_RUNTIME_CUDA_CUDA_CONTEXT_H
+#define OGC_RUNTIME_CUDA_CUDA_CONTEXT_H
+
+#include "runtime_lib/src/cuda/GraphBuilder.h"
+
+namespace ogc::cuda {
+
+class CudaContext final : public runtime::Context {
+public:
+  static Result<std::unique_ptr<runtime::Context>> create(std::shared_ptr<CudaEngine> engine, const ContextOptions &options);
+  explicit CudaContext(std::shared_ptr<CudaEngine> engine);
+  ~CudaContext() override;
+
+  Status prepare(size_t graph) override;
+  Status launch(size_t graph) override;
+  Status runNodes(size_t graph, size_t begin, size_t end) override;
+  Status synchronize() override;
+  Status copyIn(fb::Section section, uint64_t offset, const void *host, uint64_t size) override;
+  Status copyOut(fb::Section section, uint64_t offset, void *host, uint64_t size) override;
+  Status copyInDevice(fb::Section section, uint64_t offset, const void *device, uint64_t size) override;
+  Status copyOutDevice(fb::Section section, uint64_t offset, void *device, uint64_t size) override;
+  Status fill(fb::Section section, uint8_t value) override;
+  void *address(fb::Section section) const override {
+    return reinterpret_cast<void *>(addresses_.base[static_cast<size_t>(section)]); // NOLINT: device addresses are integers in the driver
+  }
+  void *stream() const override { return stream_; }
+  Status timeLaunch(size_t graph, double &outMicroseconds) override;
+  size_t executableNodes(size_t graph) const override { return graphs_[graph] ? graphs_[graph]->nodes() : 0; }
+  Status setOrder(uint64_t seed) override;
+
+private:
+  /// A copy that waits in pinned memory for `synchronize`.
+  struct PendingCopy {
+    void *host;
+    const std::byte *staged;
+    uint64_t size;
+  };
+
+  Status initialize(const ContextOptions &options);
+  Status checkNotCapturing() const;
+  Status waitForStaging();
+  /// Everything below runs with the context current.
+  Status prepareCurrent(size_t graph);
+  Status synchronizeCurrent();
+  Status copyUnstaged(fb::Section section, uint64_t offset, void *host, uint64_t size, bool out);
+  CUdeviceptr at(fb::Section section, uint64_t offset) const { return addresses_.base[static_cast<size_t>(section)] + offset; }
+
+  std::shared_ptr<CudaEngine> engine_;
+  const DriverApi &api_;
+  const fb::Manifest &manifest_;
+  VirtualRegion region_;
+  SectionAddresses addresses_;
+  CUstream stream_ = nullptr, captureStream_ = nullptr;
+  bool ownsStream_ = false;
+  CUevent staged_ = nullptr, begin_ = nullptr, end_ = nullptr;
+  /// Inputs were staged since the last launch; a launch still reads what was staged before it.
+  bool stagingUsed_ = false, stagingBusy_ = false;
+  /// Pinned memory: the inputs section, then the outputs section.
+  std::byte *pinned_ = nullptr;
+  std::vector<PendingCopy> pending_;
+  std::vector<std::unique_ptr<ExecutableGraph>> graphs_;
+};
+
+} // namespace ogc::cuda
+
+#endif

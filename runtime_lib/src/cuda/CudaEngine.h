@@ -1,0 +1,72 @@
+//===- CudaEngine.h - a bundle on a GPU -----------------------------------===//
+#ifndef OGC_RUNTIME_CUDA_CUDA_ENGINE_H
+#define OGC_RUNTIME_CUDA_CUDA_ENGINE_H
+
+#include "runtime_lib/src/cuda/CudaApi.h"
+#include "runtime_lib/src/cuda/DeviceMemory.h"
+#include "runtime_lib/src/driver/Driver.h"
+
+#include <mutex>
+#include <vector>
+
+namespace ogc::cuda {
+
+using runtime::BundlePtr;
+using runtime::ContextOptions;
+using runtime::EngineOptions;
+namespace fb = format::fb;
+
+/// A kernel on this device.
+struct LoadedKernel {
+  CUfunction function = nullptr;
+  const fb::CudaKernel *launch = nullptr;
+};
+
+/// The primary context of a device, the modules loaded into it and the weights.
+class CudaEngine final : public runtime::Engine {
+public:
+  /// `api` stays in use as long as the engine lives. `blas` may be null: then the status says why, and gemm nodes run their fallback.
+  static Result<std::shared_ptr<CudaEngine>> create(const DriverApi &api, Result<const BlasApi *> blas, BundlePtr bundle, int ordinal,
+                                                    const EngineOptions &options);
+  CudaEngine(const DriverApi &api, BundlePtr bundle) : api_(api), bundle_(std::move(bundle)) {}
+  ~CudaEngine() override;
+
+  Result<std::unique_ptr<runtime::Context>> createContext(std::shared_ptr<runtime::Engine> self, const ContextOptions &options) override;
+  const format::Bundle &bundle() const override { return *bundle_; }
+  std::string deviceName() const override { return name_; }
+
+  const DriverApi &api() const { return api_; }
+  const BlasApi *blas() const { return blas_; }
+  /// Created on first use, because it costs time and memory that a bundle without gemm nodes need not pay.
+  Result<BlasHandle> blasHandle();
+  /// Why there is no cuBLASLt.
+  const Status &blasStatus() const { return blasStatus_; }
+  int ordinal() const { return ordinal_; }
+  CUcontext context() const { return context_; }
+  CUdeviceptr weights() const { return weights_.address(); }
+  /// Null where the bundle has no code of this kernel for the device.
+  const LoadedKernel *kernel(uint32_t index) const { return kernels_[index].function ? &kernels_[index] : nullptr; }
+
+private:
+  Status openDevice(int ordinal);
+  Status loadKernels();
+  Status uploadWeights(const EngineOptions &options);
+
+  const DriverApi &api_;
+  const BlasApi *blas_ = nullptr;
+  Status blasStatus_;
+  BundlePtr bundle_;
+  std::string name_, arch_;
+  int ordinal_ = 0;
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
+  std::vector<CUmodule> modules_;
+  std::vector<LoadedKernel> kernels_;
+  VirtualRegion weights_;
+  std::mutex blasMutex_;
+  BlasHandle blasHandle_ = nullptr;
+};
+
+} // namespace ogc::cuda
+
+#endif

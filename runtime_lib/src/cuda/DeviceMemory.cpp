@@ -1,0 +1,70 @@
+//===- DeviceMemory.cpp - the current context and reserved addresses ------===//
+#include "runtime_lib/src/cuda/DeviceMemory.h"
+
+#include "runtime_lib/format/FileHeader.h"
+
+#include <string>
+#include <utility>
+
+namespace ogc::cuda {
+
+CurrentContext::CurrentContext(const DriverApi &api, CUcontext context) : api_(api) {
+  if (CUresult result = api_.cuCtxPushCurrent(context); result != 0)
+    status_ = driverError(api_, result, "cuCtxPushCurrent");
+}
+
+CurrentContext::~CurrentContext() {
+  // Nothing can be reported from here; a failure to pop means that the driver is shutting down.
+  CUcontext previous = nullptr;
+  if (status_.ok())
+    api_.cuCtxPopCurrent(&previous);
+}
+
+Result<VirtualRegion> VirtualRegion::map(const DriverApi &api, int ordinal, uint64_t bytes, CUdeviceptr hint) {
+  VirtualRegion region;
+  region.api_ = &api;
+  if (bytes != 0)
+    OGC_RETURN_IF_ERROR(region.initialize(ordinal, bytes, hint).withContext("cannot map " + std::to_string(bytes) + " bytes of device memory"));
+  return region;
+}
+
+Status VirtualRegion::initialize(int ordinal, uint64_t bytes, CUdeviceptr hint) {
+  MemAllocationProp prop = {};
+  prop.type = kMemAllocationPinned;
+  prop.location = {kMemLocationDevice, ordinal};
+  size_t granularity = 0;
+  OGC_CUDA(*api_, cuMemGetAllocationGranularity, &granularity, &prop, kGranularityMinimum);
+  uint64_t size = format::alignUp(bytes, granularity);
+  OGC_CUDA(*api_, cuMemAddressReserve, &address_, size, 0, hint, 0);
+  bytes_ = size;
+  OGC_CUDA(*api_, cuMemCreate, &handle_, size, &prop, 0);
+  created_ = true;
+  OGC_CUDA(*api_, cuMemMap, address_, size, 0, handle_, 0);
+  mapped_ = true;
+  MemAccessDesc access = {prop.location, kMemAccessReadWrite};
+  OGC_CUDA(*api_, cuMemSetAccess, address_, size, &access, 1);
+  return Status();
+}
+
+void VirtualRegion::release() {
+  // Undone in reverse; a failure here leaves nothing better to do.
+  if (mapped_)
+    api_->cuMemUnmap(address_, bytes_);
+  if (created_)
+    api_->cuMemRelease(handle_);
+  if (bytes_ != 0)
+    api_->cuMemAddressFree(address_, bytes_);
+  mapped_ = created_ = false;
+  bytes_ = 0;
+}
+
+void VirtualRegion::swap(VirtualRegion &other) noexcept {
+  std::swap(api_, other.api_);
+  std::swap(address_, other.address_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(handle_, other.handle_);
+  std::swap(created_, other.created_);
+  std::swap(mapped_, other.mapped_);
+}
+
+} // namespace ogc::cuda

@@ -1,0 +1,180 @@
+//===- GraphBuilder.cpp - from the node list to an executable graph -------===//
+#include "runtime_lib/src/cuda/GraphBuilder.h"
+
+#include "runtime_lib/src/cuda/GemmRecorder.h"
+
+#include <string>
+
+namespace ogc::cuda {
+
+ExecutableGraph::~ExecutableGraph() {
+  if (exec_)
+    api_.cuGraphExecDestroy(exec_);
+  if (graph_)
+    api_.cuGraphDestroy(graph_);
+  for (CUdeviceptr workspace : workspaces_)
+    api_.cuMemFree(workspace);
+}
+
+namespace {
+
+std::string describe(const fb::Graph &graph, size_t index) {
+  const fb::Node &node = *graph.nodes()->Get(static_cast<unsigned>(index));
+  std::string text = "graph '" + graph.id()->str() + "', node " + std::to_string(index) + " (" + format::nodeKindName(node.kind());
+  for (unsigned i = 0; node.names() && i < node.names()->size(); ++i)
+    text += (i ? ", " : " of ") + node.names()->Get(i)->str();
+  return text + ")";
+}
+
+} // namespace
+
+Result<std::unique_ptr<ExecutableGraph>> GraphBuilder::build(const fb::Graph &graph, size_t begin, size_t end) {
+  out_ = std::make_unique<ExecutableGraph>(api_);
+  OGC_CUDA(api_, cuGraphCreate, &out_->graph_, 0);
+  std::vector<std::vector<const fb::Edge *>> incoming(end - begin);
+  for (const fb::Edge *edge : *graph.edges())
+    if (edge->from() >= begin && edge->to() < end)
+      incoming[edge->to() - begin].push_back(edge);
+  leaves_.assign(end - begin, {});
+  for (size_t index = begin; index < end; ++index) {
+    dependencies_.clear();
+    edgeData_.clear();
+    for (const fb::Edge *edge : incoming[index - begin])
+      for (CUgraphNode leaf : leaves_[edge->from() - begin]) {
+        EdgeData data = {};
+        if (edge->kind() == fb::EdgeKind::Programmatic) {
+          data.from_port = kPortProgrammatic;
+          data.type = kDependencyProgrammatic;
+        }
+        dependencies_.push_back(leaf);
+        edgeData_.push_back(data);
+      }
+    nodeLeaves_ = &leaves_[index - begin];
+    OGC_RETURN_IF_ERROR(addNode(*graph.nodes()->Get(static_cast<unsigned>(index))).withContext(describe(graph, index)));
+  }
+  OGC_CUDA(api_, cuGraphGetNodes, out_->graph_, nullptr, &out_->nodes_);
+  OGC_CUDA(api_, cuGraphInstantiate, &out_->exec_, out_->graph_, 0);
+  return std::move(out_);
+}
+
+Status GraphBuilder::addNode(const fb::Node &node) {
+  switch (node.kind()) {
+  case fb::NodeKind::Kernel:
+    return addKernel(node);
+  case fb::NodeKind::Gemm:
+    return addGemm(node);
+  case fb::NodeKind::Memcpy:
+    return addMemcpy(node);
+  case fb::NodeKind::Memset:
+    return addMemset(node);
+  }
+  return Status(Code::Internal, "unknown node kind");
+}
+
+Status GraphBuilder::connect(CUgraphNode node) {
+  nodeLeaves_->push_back(node);
+  if (dependencies_.empty())
+    return Status();
+  std::vector<CUgraphNode> targets(dependencies_.size(), node);
+  OGC_CUDA(api_, cuGraphAddDependencies, out_->graph_, dependencies_.data(), targets.data(), edgeData_.data(), targets.size());
+  return Status();
+}
+
+Status GraphBuilder::addKernel(const fb::Node &node) {
+  const LoadedKernel *kernel = engine_.kernel(node.kernel());
+  if (!kernel)
+    return Status(Code::Unsupported, "the bundle has no code of its kernel for this device");
+  std::vector<CUdeviceptr> arguments;
+  for (const fb::Slice *slice : *node.args())
+    arguments.push_back(addresses_.of(*slice));
+  std::vector<void *> pointers;
+  for (CUdeviceptr &argument : arguments)
+    pointers.push_back(&argument);
+  const fb::CudaKernel &launch = *kernel->launch;
+  const fb::Dim3 &grid = *launch.grid(), &block = *launch.block(), &cluster = *launch.cluster();
+  KernelNodeParams params = {kernel->function,     grid.x(),        grid.y(), grid.z(), block.x(), block.y(), block.z(),
+                             launch.shared_bytes(), pointers.data(), nullptr,  nullptr,  nullptr};
+  CUgraphNode created = nullptr;
+  OGC_CUDA(api_, cuGraphAddKernelNode, &created, out_->graph_, nullptr, 0, &params);
+  if (cluster.x() * cluster.y() * cluster.z() > 1) {
+    LaunchAttributeValue value = {};
+    value.clusterDim = {cluster.x(), cluster.y(), cluster.z()};
+    OGC_CUDA(api_, cuGraphKernelNodeSetAttribute, created, kLaunchAttributeClusterDimension, &value);
+  }
+  return connect(created);
+}
+
+Status GraphBuilder::addMemcpy(const fb::Node &node) {
+  Memcpy3D params = {};
+  params.srcMemoryType = params.dstMemoryType = kMemoryTypeDevice;
+  params.srcDevice = addresses_.of(*node.args()->Get(0));
+  params.dstDevice = addresses_.of(*node.args()->Get(1));
+  params.WidthInBytes = node.args()->Get(0)->size_bytes();
+  params.Height = params.Depth = 1;
+  if (params.WidthInBytes == 0) {
+    // Nothing to copy, and no empty node: later nodes wait for what this one would have waited for.
+    *nodeLeaves_ = dependencies_;
+    return Status();
+  }
+  CUgraphNode created = nullptr;
+  OGC_CUDA(api_, cuGraphAddMemcpyNode, &created, out_->graph_, nullptr, 0, &params, engine_.context());
+  return connect(created);
+}
+
+Status GraphBuilder::addMemset(const fb::Node &node) {
+  const fb::Slice &target = *node.args()->Get(0);
+  if (target.size_bytes() == 0) {
+    *nodeLeaves_ = dependencies_;
+    return Status();
+  }
+  MemsetNodeParams params = {addresses_.of(target), 0, node.value(), 1, target.size_bytes(), 1};
+  CUgraphNode created = nullptr;
+  OGC_CUDA(api_, cuGraphAddMemsetNode, &created, out_->graph_, nullptr, 0, &params, engine_.context());
+  return connect(created);
+}
+
+Status GraphBuilder::addGemm(const fb::Node &node) {
+  const fb::Gemm &gemm = *node.gemm();
+  if (!canRecord(gemm) || !engine_.blas()) {
+    if (engine_.kernel(node.kernel()))
+      return addKernel(node);
+    return canRecord(gemm) ? engine_.blasStatus() : Status(Code::Unsupported, "no library does this gemm, and its kernel has no code for GPUs");
+  }
+  Result<BlasHandle> handle = engine_.blasHandle();
+  if (!handle.ok())
+    return handle.status();
+  std::vector<CUdeviceptr> arguments;
+  for (const fb::Slice *slice : *node.args())
+    arguments.push_back(addresses_.of(*slice));
+  GemmRecorder recorder(*engine_.blas(), handle.value());
+  OGC_RETURN_IF_ERROR(recorder.prepare(gemm, arguments));
+  CUdeviceptr workspace = 0;
+  if (recorder.workspaceBytes() != 0) {
+    // Its own workspace for each node, because the graph may run them side by side.
+    OGC_CUDA(api_, cuMemAlloc, &workspace, recorder.workspaceBytes());
+    out_->workspaces_.push_back(workspace);
+  }
+
+  OGC_CUDA(api_, cuStreamBeginCaptureToGraph, captureStream_, out_->graph_, dependencies_.data(), edgeData_.data(), dependencies_.size(),
+           kCaptureModeThreadLocal);
+  Status recorded = recorder.record(workspace, captureStream_);
+  int status = 0;
+  unsigned long long id = 0;
+  CUgraph graph = nullptr;
+  const CUgraphNode *last = nullptr;
+  const EdgeData *data = nullptr;
+  size_t count = 0;
+  CUresult asked = api_.cuStreamGetCaptureInfo(captureStream_, &status, &id, &graph, &last, &data, &count);
+  if (asked == 0 && count != 0)
+    nodeLeaves_->assign(last, last + count);
+  // Always ended, so that the stream can be used again whatever failed before.
+  CUresult ended = api_.cuStreamEndCapture(captureStream_, &graph);
+  OGC_RETURN_IF_ERROR(recorded);
+  if (asked != 0)
+    return driverError(api_, asked, "cuStreamGetCaptureInfo");
+  if (ended != 0)
+    return driverError(api_, ended, "cuStreamEndCapture");
+  return Status();
+}
+
+} // namespace ogc::cuda
