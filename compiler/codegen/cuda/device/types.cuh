@@ -1,115 +1,123 @@
-// types.cuh - storage types, conversions, 16-byte accesses and the programmatic dependency on the kernel before
+//===- types.cuh - 16-bit floats, vector loads and stores -----------------===//
+//
+// No standard header is included: these files are compiled by NVRTC as well as by nvcc.
+//
+//===----------------------------------------------------------------------===//
 #ifndef OGC_DEVICE_TYPES_CUH
 #define OGC_DEVICE_TYPES_CUH
 
 namespace ogc {
 
-/// Storage of IEEE half and bfloat16. There is no arithmetic on them: values are extended to f32 on load and rounded on store.
+/// IEEE binary16 as bits; arithmetic is done in float.
 struct f16 {
   unsigned short bits;
-};
-struct bf16 {
-  unsigned short bits;
+  static __device__ __forceinline__ f16 fromBits(unsigned short b) { return f16{b}; }
 };
 
-//===- conversions: exact widening, round-to-nearest-even narrowing ------===//
+/// bfloat16 as bits; arithmetic is done in float.
+struct bf16 {
+  unsigned short bits;
+  static __device__ __forceinline__ bf16 fromBits(unsigned short b) { return bf16{b}; }
+};
 
 __device__ __forceinline__ float toFloat(float x) { return x; }
 __device__ __forceinline__ float toFloat(f16 x) {
-  float r;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x.bits));
-  return r;
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+  return y;
 }
 __device__ __forceinline__ float toFloat(bf16 x) { return __uint_as_float((unsigned)x.bits << 16); }
 
-__device__ __forceinline__ f16 toF16(float x) {
-  f16 r;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r.bits) : "f"(x));
-  return r;
-}
-__device__ __forceinline__ bf16 toBF16(float x) {
-  bf16 r;
-#if __CUDA_ARCH__ >= 800
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r.bits) : "f"(x));
-#else
-  unsigned u = __float_as_uint(x);
-  r.bits = x != x ? 0x7fff : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
-#endif
-  return r;
-}
-__device__ __forceinline__ f16 toF16(double x) {
-  f16 r;
-  asm("cvt.rn.f16.f64 %0, %1;" : "=h"(r.bits) : "d"(x));
-  return r;
-}
-/// Through f32 rounded to odd, so that the second rounding is right.
-__device__ __forceinline__ bf16 toBF16(double x) {
-  float f = __double2float_rz(x);
-  if ((double)f != x && x == x && !(__float_as_uint(f) & 1u))
-    f = __uint_as_float(__float_as_uint(f) | 1u);
-  return toBF16(f);
-}
-
-template <typename T> __device__ __forceinline__ T fromFloat(float x);
-template <> __device__ __forceinline__ float fromFloat<float>(float x) { return x; }
-template <> __device__ __forceinline__ f16 fromFloat<f16>(float x) { return toF16(x); }
-template <> __device__ __forceinline__ bf16 fromFloat<bf16>(float x) { return toBF16(x); }
-
-//===- global memory -----------------------------------------------------===//
-
-/// N elements that move as one access of sizeof(T) * N bytes (1, 2, 4, 8 or 16).
-template <typename T, int N> struct alignas(sizeof(T) * N) Vec {
-  T v[N];
-  __device__ __forceinline__ T &operator[](int i) { return v[i]; }
-  __device__ __forceinline__ const T &operator[](int i) const { return v[i]; }
+template <class T> struct Convert;
+template <> struct Convert<float> {
+  static __device__ __forceinline__ float from(float x) { return x; }
+};
+template <> struct Convert<f16> {
+  static __device__ __forceinline__ f16 from(float x) {
+    f16 y;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+    return y;
+  }
+  /// Two values in one register, `lo` in the low half.
+  static __device__ __forceinline__ unsigned pair(float lo, float hi) {
+    unsigned y;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(hi), "f"(lo));
+    return y;
+  }
+};
+template <> struct Convert<bf16> {
+  static __device__ __forceinline__ bf16 from(float x) {
+    bf16 y;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+    return y;
+  }
+  static __device__ __forceinline__ unsigned pair(float lo, float hi) {
+    unsigned y;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(hi), "f"(lo));
+    return y;
+  }
 };
 
+/// Rounds to nearest even; f16 overflows to infinity.
+template <class T> __device__ __forceinline__ T fromFloat(float x) { return Convert<T>::from(x); }
+
+/// The register type that moves N bytes in one instruction.
 template <int Bytes> struct Word;
-template <> struct Word<1> { using type = unsigned char; };
-template <> struct Word<2> { using type = unsigned short; };
-template <> struct Word<4> { using type = unsigned; };
-template <> struct Word<8> { using type = uint2; };
-template <> struct Word<16> { using type = uint4; };
+template <> struct Word<1> { using Type = unsigned char; };
+template <> struct Word<2> { using Type = unsigned short; };
+template <> struct Word<4> { using Type = unsigned; };
+template <> struct Word<8> { using Type = uint2; };
+template <> struct Word<16> { using Type = uint4; };
 
-/// Reads through the read-only path: nothing may write the location while the kernel runs.
-template <typename T, int N> __device__ __forceinline__ Vec<T, N> loadVec(const T *p) {
-  using W = typename Word<sizeof(T) * N>::type;
-  W w = __ldg(reinterpret_cast<const W *>(p));
-  Vec<T, N> r;
-  __builtin_memcpy(&r, &w, sizeof(w));
-  return r;
-}
-template <typename T> __device__ __forceinline__ T load(const T *p) { return loadVec<T, 1>(p).v[0]; }
-
-template <typename T, int N> __device__ __forceinline__ void storeVec(T *p, const Vec<T, N> &x) {
-  using W = typename Word<sizeof(T) * N>::type;
-  W w;
-  __builtin_memcpy(&w, &x, sizeof(w));
-  *reinterpret_cast<W *>(p) = w;
+/// Copies V elements by the widest loads; p is aligned to V * sizeof(T) (16 bytes at most).
+template <int V, class T> __device__ __forceinline__ void loadRaw(T (&dst)[V], const T *p) {
+  constexpr int Total = V * (int)sizeof(T), Step = Total < 16 ? Total : 16;
+  using W = typename Word<Step>::Type;
+#pragma unroll
+  for (int i = 0; i < Total / Step; ++i) {
+    W w = reinterpret_cast<const W *>(p)[i];
+    __builtin_memcpy(reinterpret_cast<char *>(dst) + i * Step, &w, Step);
+  }
 }
 
-//===- programmatic dependent launch (sm_90 and later) -------------------===//
-
-/// Blocks until the kernels before this one have finished and their writes are visible.
-__device__ __forceinline__ void waitForPredecessors() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
+template <int V, class T> __device__ __forceinline__ void storeRaw(T *p, const T (&src)[V]) {
+  constexpr int Total = V * (int)sizeof(T), Step = Total < 16 ? Total : 16;
+  using W = typename Word<Step>::Type;
+#pragma unroll
+  for (int i = 0; i < Total / Step; ++i) {
+    W w;
+    __builtin_memcpy(&w, reinterpret_cast<const char *>(src) + i * Step, Step);
+    reinterpret_cast<W *>(p)[i] = w;
+  }
 }
 
-/// Lets the kernels after this one start; they still wait for its end before they read what it writes.
-__device__ __forceinline__ void launchDependents() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
+/// V consecutive elements as floats.
+template <int V, class T> __device__ __forceinline__ void load(float (&dst)[V], const T *p) {
+  T raw[V];
+  loadRaw<V>(raw, p);
+#pragma unroll
+  for (int i = 0; i < V; ++i)
+    dst[i] = toFloat(raw[i]);
 }
 
-/// The same pointer, known to the compiler only from here on. Loads from const __restrict__ arguments count as invariant and may be
-/// moved above the wait; loads through the pointer returned here may not.
-template <typename T> __device__ __forceinline__ T *afterWait(T *p) {
-  asm volatile("" : "+l"(p)::"memory");
-  return p;
+template <int V, class T> __device__ __forceinline__ void store(T *p, const float (&src)[V]) {
+  T raw[V];
+#pragma unroll
+  for (int i = 0; i < V; ++i)
+    raw[i] = fromFloat<T>(src[i]);
+  storeRaw<V>(p, raw);
 }
+
+/// The dynamic shared memory of the kernel.
+__device__ __forceinline__ unsigned char *sharedBase() {
+  extern __shared__ __align__(1024) unsigned char ogcShared[];
+  return ogcShared;
+}
+
+__device__ constexpr int divUp(int a, int b) { return (a + b - 1) / b; }
+__device__ constexpr int roundUp(int a, int b) { return (a + b - 1) / b * b; }
+__device__ constexpr int least(int a, int b) { return a < b ? a : b; }
+__device__ constexpr int most(int a, int b) { return a > b ? a : b; }
 
 } // namespace ogc
 

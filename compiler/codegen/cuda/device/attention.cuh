@@ -1,0 +1,336 @@
+//===- attention.cuh - scaled dot product attention -----------------------===//
+//
+// Scores never leave the registers. A block handles BQ rows of one key head; a row is (query, head of the group), so with grouped
+// heads one read of K and V serves the whole group. Warps split rows (WQ) and keys (WT), a cluster may split the keys again; every warp
+// runs its own online softmax, and the parts are merged at the end.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OGC_DEVICE_ATTENTION_CUH
+#define OGC_DEVICE_ATTENTION_CUH
+
+#include "ogc/tile.cuh"
+
+namespace ogc {
+
+/// See README.md, "attention".
+struct AttentionDefaults {
+  enum {
+    Products = 1, QSd = 1, KSd = 1, VSd = 1, HasBias = 0, BiasSb = 0, BiasSh = 0, BiasSs = 0, BiasSt = 0, Causal = 0, VecQ = 1, VecK = 1,
+    VecV = 1, WQ = 1, WT = 4, BT = 64, Stages = 2, Split = 1, V = 1, Trigger = 1, SharedBytes = 0
+  };
+};
+
+template <class C> struct AttentionShape {
+  using T = typename C::Element;
+  enum {
+    E = (int)sizeof(T), Pad = 16 / E, KS = Mma<T>::KS, S = C::S, Keys = C::T, Group = C::H / C::HK, Rows = S * Group, D = C::D, DV = C::DV,
+    DP = (D + 15) / 16 * 16, DVP = (DV + 15) / 16 * 16, WQ = C::WQ, WT = C::WT, BQ = 16 * WQ, BT = C::BT, Stages = C::Stages, Split = C::Split,
+    Threads = 32 * WQ * WT, KeysPerWarp = BT / WT, NF = KeysPerWarp / 8,
+    LdQ = DP + Pad, LdV = DVP + Pad, QBytes = BQ * LdQ * E, KBytes = BT * LdQ * E, VBytes = BT * LdV * E, StageBytes = KBytes + VBytes,
+    LdO = DVP + 8, MergeBytes = WT * BQ * LdO * 4,
+    ReceiveOffset = (QBytes + Stages * StageBytes > MergeBytes ? QBytes + Stages * StageBytes : MergeBytes),
+    Bytes = ReceiveOffset + (Split > 1 ? BQ * LdO * 4 : 0),
+    Tiles = (Keys + BT - 1) / BT, Slice = (Tiles + Split - 1) / Split, TilesQ = (Rows + BQ - 1) / BQ, RowsOut = BQ / Split
+  };
+  static_assert(C::H % C::HK == 0 && BT % (16 * WT) == 0 && BQ % Split == 0 && DV % C::V == 0 && (Stages == 1 || Stages == 2), "attention tile");
+  static_assert((int)C::SharedBytes >= (int)Bytes, "SharedBytes is smaller than the tile needs");
+};
+
+/// One warp's state: 16 rows, its share of the keys.
+template <class C> struct AttentionWarp {
+  using T = typename C::Element;
+  using A = AttentionShape<C>;
+  float out[A::DVP / 8][4];
+  float top[2], sum[2]; // running maximum (in units of the scores) and sum, rows lane / 4 and lane / 4 + 8
+
+  __device__ __forceinline__ void clear() {
+#pragma unroll
+    for (int j = 0; j < A::DVP / 8; ++j)
+#pragma unroll
+      for (int q = 0; q < 4; ++q)
+        out[j][q] = 0.f;
+    top[0] = top[1] = -__int_as_float(0x7f800000);
+    sum[0] = sum[1] = 0.f;
+  }
+
+  static __device__ __forceinline__ void multiply(float (&acc)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    if constexpr (A::E == 2)
+      Mma<T>::run(acc, a, b0, b1);
+    else {
+      unsigned high[4], low[4], b0Low, b1Low;
+#pragma unroll
+      for (int q = 0; q < 4; ++q)
+        splitTf32(a[q], high[q], low[q]);
+      splitTf32(b0, b0, b0Low);
+      splitTf32(b1, b1, b1Low);
+      if constexpr (C::Products == 3) {
+        Mma<T>::run(acc, low, b0, b1);
+        Mma<T>::run(acc, high, b0Low, b1Low);
+      }
+      Mma<T>::run(acc, high, b0, b1);
+    }
+  }
+
+  /// scores = Q K^T for the warp's rows (shared address of the first one) and keys.
+  __device__ __forceinline__ void score(float (&s)[A::NF][4], unsigned q, unsigned k, int lane) const {
+    unsigned qa = q + ((lane & 15) * A::LdQ + (lane >> 4) * A::Pad) * A::E;
+    unsigned ka = k + (((lane & 7) + ((lane >> 4) << 3)) * A::LdQ + ((lane >> 3) & 1) * A::Pad) * A::E;
+#pragma unroll
+    for (int d = 0; d < A::DP; d += A::KS) {
+      unsigned a[4];
+      loadMatrix4(a, qa + d * A::E);
+#pragma unroll
+      for (int j = 0; j < A::NF / 2; ++j) {
+        unsigned b[4];
+        loadMatrix4(b, ka + (j * 16 * A::LdQ + d) * A::E);
+        multiply(s[2 * j], a, b[0], b[1]);
+        multiply(s[2 * j + 1], a, b[2], b[3]);
+      }
+    }
+  }
+
+  /// Turns scores into exp(score - top), rescales what was summed before.
+  __device__ __forceinline__ void soften(float (&s)[A::NF][4]) {
+    const float log2e = 1.4426950408889634f;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float best = top[half];
+#pragma unroll
+      for (int j = 0; j < A::NF; ++j)
+        best = fmaxf(best, fmaxf(s[j][half * 2], s[j][half * 2 + 1]));
+      best = fmaxf(best, __shfl_xor_sync(0xffffffffu, best, 1));
+      best = fmaxf(best, __shfl_xor_sync(0xffffffffu, best, 2));
+      float base = best == -__int_as_float(0x7f800000) ? 0.f : best; // no visible key yet
+      float factor = exp2Fast((top[half] - base) * log2e), total = 0.f;
+#pragma unroll
+      for (int j = 0; j < A::NF; ++j)
+#pragma unroll
+        for (int q = half * 2; q < half * 2 + 2; ++q) {
+          s[j][q] = exp2Fast((s[j][q] - base) * log2e);
+          total += s[j][q];
+        }
+      sum[half] = sum[half] * factor + total;
+      top[half] = best;
+#pragma unroll
+      for (int j = 0; j < A::DVP / 8; ++j) {
+        out[j][half * 2] *= factor;
+        out[j][half * 2 + 1] *= factor;
+      }
+    }
+  }
+
+  /// out += P V. The accumulator layout of the scores is the operand layout of the probabilities (for tf32 with the keys of a step
+  /// renumbered 0 2 4 6 1 3 5 7, on both sides).
+  __device__ __forceinline__ void weigh(const float (&s)[A::NF][4], unsigned v, int lane) {
+    if constexpr (A::E == 2) {
+      unsigned va = v + ((lane & 15) * A::LdV + (lane >> 4) * 8) * A::E;
+#pragma unroll
+      for (int i = 0; i < A::NF / 2; ++i) {
+        unsigned a[4] = {Convert<T>::pair(s[2 * i][0], s[2 * i][1]), Convert<T>::pair(s[2 * i][2], s[2 * i][3]),
+                         Convert<T>::pair(s[2 * i + 1][0], s[2 * i + 1][1]), Convert<T>::pair(s[2 * i + 1][2], s[2 * i + 1][3])};
+#pragma unroll
+        for (int j = 0; j < A::DVP / 16; ++j) {
+          unsigned b[4];
+          loadMatrix4Transposed(b, va + (i * 16 * A::LdV + j * 16) * A::E);
+          multiply(out[2 * j], a, b[0], b[1]);
+          multiply(out[2 * j + 1], a, b[2], b[3]);
+        }
+      }
+    } else {
+      unsigned va = v + ((lane & 3) * 2 * A::LdV + (lane >> 2)) * A::E;
+#pragma unroll
+      for (int i = 0; i < A::NF; ++i) {
+        unsigned a[4] = {__float_as_uint(s[i][0]), __float_as_uint(s[i][2]), __float_as_uint(s[i][1]), __float_as_uint(s[i][3])};
+#pragma unroll
+        for (int j = 0; j < A::DVP / 8; ++j) {
+          unsigned b0 = __float_as_uint(loadShared(va + (i * 8 * A::LdV + j * 8) * A::E));
+          unsigned b1 = __float_as_uint(loadShared(va + ((i * 8 + 1) * A::LdV + j * 8) * A::E));
+          multiply(out[j], a, b0, b1);
+        }
+      }
+    }
+  }
+};
+
+/// Scales, adds the bias and hides keys that do not exist or lie ahead.
+template <class C, class BiasElement>
+__device__ __forceinline__ void maskScores(float (&s)[AttentionShape<C>::NF][4], const BiasElement *__restrict__ bias, float scale, int batch, int keyHead,
+                                           int row0, int key0, int lane) {
+  using A = AttentionShape<C>;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    int row = row0 + (lane >> 2) + half * 8, query = row / A::Group, head = keyHead * A::Group + row % A::Group;
+    int visible = C::Causal ? least(A::Keys, query + A::Keys - A::S + 1) : (int)A::Keys;
+    long long biasRow = (long long)C::BiasSb * batch + (long long)C::BiasSh * head + (long long)C::BiasSs * query;
+#pragma unroll
+    for (int j = 0; j < A::NF; ++j)
+#pragma unroll
+      for (int q = 0; q < 2; ++q) {
+        int key = key0 + j * 8 + (lane & 3) * 2 + q;
+        float &x = s[j][half * 2 + q];
+        x *= scale;
+        if constexpr (C::HasBias) {
+          if (key < A::Keys && row < A::Rows)
+            x += toFloat(bias[biasRow + (long long)C::BiasSt * key]);
+        }
+        if (key >= visible)
+          x = -__int_as_float(0x7f800000);
+      }
+  }
+}
+
+/// Reads the parts of one row (Slots of them, `stride` floats apart), each [DVP values, maximum, sum]; gives weighted values.
+template <class C, int Slots, int V>
+__device__ __forceinline__ void mergeParts(float (&value)[V], float &top, float &sum, const float *part, int stride, int d) {
+  using A = AttentionShape<C>;
+  const float minus = -__int_as_float(0x7f800000), log2e = 1.4426950408889634f;
+  top = minus;
+#pragma unroll
+  for (int w = 0; w < Slots; ++w)
+    top = fmaxf(top, part[w * stride + A::DVP]);
+  sum = 0.f;
+#pragma unroll
+  for (int v = 0; v < V; ++v)
+    value[v] = 0.f;
+  float base = top == minus ? 0.f : top;
+#pragma unroll
+  for (int w = 0; w < Slots; ++w) {
+    float factor = exp2Fast((part[w * stride + A::DVP] - base) * log2e);
+    sum += part[w * stride + A::DVP + 1] * factor;
+#pragma unroll
+    for (int v = 0; v < V; ++v)
+      value[v] += part[w * stride + d + v] * factor;
+  }
+}
+
+template <class C, class BiasElement, class Epilogue>
+__device__ __forceinline__ void attention(const typename C::Element *__restrict__ q, const typename C::Element *__restrict__ k,
+                                          const typename C::Element *__restrict__ v, const BiasElement *__restrict__ bias, float scale,
+                                          const Epilogue &epilogue) {
+  using T = typename C::Element;
+  using A = AttentionShape<C>;
+  int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5, wq = warp / A::WT, wt = warp % A::WT;
+  int block = blockIdx.x, rank = block % A::Split;
+  block /= A::Split;
+  int row0 = block % A::TilesQ * A::BQ;
+  block /= A::TilesQ;
+  int keyHead = block % C::HK, batch = block / C::HK;
+  unsigned char *shared = sharedBase();
+  if constexpr (C::Trigger == 0)
+    launchDependents();
+  if constexpr (A::Split > 1)
+    clusterArriveRelaxed();
+  wait();
+  if constexpr (C::Trigger == 1)
+    launchDependents();
+
+  {
+    constexpr int Vec = C::VecQ, Chunks = A::DP / Vec, Total = A::BQ * Chunks;
+#pragma unroll 4
+    for (int i = tid; i < Total; i += A::Threads) {
+      int r = i / Chunks, d = i % Chunks * Vec, row = row0 + r, query = row / A::Group, head = keyHead * A::Group + row % A::Group;
+      int valid = row < A::Rows ? most(0, least(Vec, A::D - d)) : 0;
+      const T *src = q + ((long long)C::QSb * batch + (long long)C::QSs * query + (long long)C::QSh * head + (long long)C::QSd * d);
+      copyVector<T, Vec>(shared + (r * A::LdQ + d) * A::E, valid ? src : q, valid);
+    }
+  }
+  const T *keys = k + ((long long)C::KSb * batch + (long long)C::KSh * keyHead), *values = v + ((long long)C::VSb * batch + (long long)C::VSh * keyHead);
+  auto request = [&](int tile, int stage) {
+    unsigned char *dst = shared + A::QBytes + stage * A::StageBytes;
+    int t0 = tile * A::BT;
+    loadMatrix<T, A::BT, A::DP, C::VecK, A::LdQ, A::Threads, true>(dst, keys + (long long)C::KSt * t0, C::KSt, C::KSd, A::Keys - t0, A::D);
+    loadMatrix<T, A::BT, A::DVP, C::VecV, A::LdV, A::Threads, true>(dst + A::KBytes, values + (long long)C::VSt * t0, C::VSt, C::VSd, A::Keys - t0, A::DV);
+  };
+  int first = rank * A::Slice, last = least(first + A::Slice, A::Tiles);
+  if constexpr (C::Causal) {
+    int query = (least(row0 + A::BQ, A::Rows) - 1) / A::Group; // the last one sees the most keys
+    last = least(last, divUp(most(0, query + A::Keys - A::S + 1), A::BT));
+  }
+
+  AttentionWarp<C> state;
+  state.clear();
+  if (A::Stages == 2 && first < last)
+    request(first, 0);
+  copyCommit();
+  unsigned base = sharedAddress(shared);
+#pragma unroll 1
+  for (int tile = first; tile < last; ++tile) {
+    int stage = A::Stages == 2 ? (tile - first) & 1 : 0;
+    if constexpr (A::Stages == 2) {
+      if (tile + 1 < last)
+        request(tile + 1, stage ^ 1);
+    } else
+      request(tile, 0);
+    copyCommit();
+    copyWait<A::Stages - 1>();
+    __syncthreads();
+    unsigned kAddress = base + A::QBytes + stage * A::StageBytes + wt * A::KeysPerWarp * A::LdQ * A::E;
+    unsigned vAddress = base + A::QBytes + stage * A::StageBytes + A::KBytes + wt * A::KeysPerWarp * A::LdV * A::E;
+    float s[A::NF][4] = {};
+    state.score(s, base + wq * 16 * A::LdQ * A::E, kAddress, lane);
+    maskScores<C>(s, bias, scale, batch, keyHead, row0 + wq * 16, tile * A::BT + wt * A::KeysPerWarp, lane);
+    state.soften(s);
+    state.weigh(s, vAddress, lane);
+    __syncthreads();
+  }
+  copyWait<0>();
+  __syncthreads();
+  if constexpr (C::Trigger == 2)
+    launchDependents();
+
+  // parts of all warps to shared memory, over Q, K and V
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float total = state.sum[half];
+    total += __shfl_xor_sync(0xffffffffu, total, 1);
+    total += __shfl_xor_sync(0xffffffffu, total, 2);
+    int row = (wt * A::BQ + wq * 16 + (lane >> 2) + half * 8) * A::LdO;
+#pragma unroll
+    for (int j = 0; j < A::DVP / 8; ++j)
+      storeShared2(base + (row + j * 8 + (lane & 3) * 2) * 4, state.out[j][half * 2], state.out[j][half * 2 + 1]);
+    if ((lane & 3) == 0)
+      storeShared2(base + (row + A::DVP) * 4, state.top[half], total);
+  }
+  __syncthreads();
+
+  const float *parts = reinterpret_cast<const float *>(shared);
+  constexpr int Slots = A::Split > 1 ? A::Split : A::WT;
+  int stride = A::BQ * A::LdO, outRow = row0;
+  if constexpr (A::Split > 1) {
+    clusterWait();
+    constexpr int Chunks = A::DVP / 4;
+#pragma unroll 1
+    for (int i = tid; i < A::BQ * Chunks; i += A::Threads) {
+      int r = i / Chunks, d = i % Chunks * 4;
+      float value[4], top, sum;
+      mergeParts<C, A::WT>(value, top, sum, parts + r * A::LdO, stride, d);
+      unsigned local = base + A::ReceiveOffset + ((rank * A::RowsOut + r % A::RowsOut) * A::LdO) * 4;
+      unsigned remote = clusterAddress(local, r / A::RowsOut);
+      storeCluster4(remote + d * 4, value[0], value[1], value[2], value[3]);
+      if (d == 0)
+        storeCluster4(remote + A::DVP * 4, top, sum, 0.f, 0.f);
+    }
+    clusterArrive();
+    clusterWait();
+    parts = reinterpret_cast<const float *>(shared + A::ReceiveOffset);
+    stride = A::RowsOut * A::LdO, outRow = row0 + rank * A::RowsOut;
+  }
+  constexpr int V = C::V, PerRow = A::DV / V;
+#pragma unroll 1
+  for (int i = tid; i < A::RowsOut * PerRow; i += A::Threads) {
+    int r = i / PerRow, d = i % PerRow * V, row = outRow + r;
+    if (row >= A::Rows)
+      continue;
+    float value[V], top, sum;
+    mergeParts<C, Slots>(value, top, sum, parts + r * A::LdO, stride, d);
+    float inverse = sum == 0.f ? 0.f : 1.f / sum; // no visible key: zeros
+#pragma unroll
+    for (int x = 0; x < V; ++x)
+      value[x] *= inverse;
+    epilogue(batch, row / A::Group, keyHead * A::Group + row % A::Group, d, value);
+  }
+}
+
+} // namespace ogc
+
+#endif

@@ -1,0 +1,61 @@
+//===- depthwise.cuh - one filter a channel -------------------------------===//
+#ifndef OGC_DEVICE_DEPTHWISE_CUH
+#define OGC_DEVICE_DEPTHWISE_CUH
+
+#include "ogc/conv.cuh"
+
+namespace ogc {
+
+/// See README.md, "depthwise".
+struct DepthwiseDefaults {
+  enum {
+    Batch = 1, StrideH = 1, StrideW = 1, DilationH = 1, DilationW = 1, PadTop = 0, PadLeft = 0, XSb = -1, XSh = -1, XSw = -1, V = 1,
+    Threads = 128, Trigger = 1
+  };
+};
+
+/// acc[b, pixel, c]; one thread computes V channels of one pixel in f32.
+template <class C, class FilterElement, class Epilogue>
+__device__ __forceinline__ void depthwise(const typename C::Element *__restrict__ x, const FilterElement *__restrict__ filter, const Epilogue &epilogue) {
+  using X = ImageStrides<C>;
+  constexpr int V = C::V, Groups = C::C / V;
+  constexpr long long Total = (long long)C::Batch * C::OH * C::OW * Groups;
+  static_assert(C::C % V == 0, "V does not divide the channels");
+  if constexpr (C::Trigger == 0)
+    launchDependents();
+  wait();
+  if constexpr (C::Trigger != 0)
+    launchDependents();
+  long long i = (long long)blockIdx.x * C::Threads + threadIdx.x;
+  if (i >= Total)
+    return;
+  int c = (int)(i % Groups) * V;
+  long long q = i / Groups;
+  int pixel = (int)(q % (C::OH * C::OW)), batch = (int)(q / (C::OH * C::OW));
+  int y0 = pixel / C::OW * C::StrideH - C::PadTop, x0 = pixel % C::OW * C::StrideW - C::PadLeft;
+  const typename C::Element *image = x + X::Sb * batch + c;
+  float acc[V] = {};
+#pragma unroll
+  for (int kh = 0; kh < C::KH; ++kh) {
+    int y = y0 + kh * C::DilationH;
+    if ((unsigned)y >= (unsigned)C::H)
+      continue;
+#pragma unroll
+    for (int kw = 0; kw < C::KW; ++kw) {
+      int xx = x0 + kw * C::DilationW;
+      if ((unsigned)xx >= (unsigned)C::W)
+        continue;
+      float in[V], weight[V];
+      load<V>(in, image + (y * X::Sh + xx * X::Sw));
+      load<V>(weight, filter + ((kh * C::KW + kw) * (long long)C::C + c));
+#pragma unroll
+      for (int v = 0; v < V; ++v)
+        acc[v] += in[v] * weight[v];
+    }
+  }
+  epilogue(batch, pixel, c, acc);
+}
+
+} // namespace ogc
+
+#endif

@@ -1,0 +1,40 @@
+//===- memory.cuh - global memory of generated kernels --------------------===//
+#ifndef OGC_DEVICE_MEMORY_CUH
+#define OGC_DEVICE_MEMORY_CUH
+
+#include "ogc/ptx.cuh"
+
+namespace ogc {
+
+/// N elements that move as one access of sizeof(T) * N bytes (1, 2, 4, 8 or 16).
+template <class T, int N> struct alignas(sizeof(T) * N) Vec {
+  T v[N];
+};
+
+/// Reads through the read-only path: nothing may write the location while the kernel runs.
+template <class T, int N> __device__ __forceinline__ Vec<T, N> loadVec(const T *p) {
+  using W = typename Word<(int)sizeof(T) * N>::Type;
+  W w = __ldg(reinterpret_cast<const W *>(p));
+  Vec<T, N> r;
+  __builtin_memcpy(&r, &w, sizeof(w));
+  return r;
+}
+template <class T> __device__ __forceinline__ T loadElement(const T *p) { return loadVec<T, 1>(p).v[0]; }
+
+template <class T, int N> __device__ __forceinline__ void storeVec(T *p, const Vec<T, N> &x) {
+  using W = typename Word<(int)sizeof(T) * N>::Type;
+  W w;
+  __builtin_memcpy(&w, &x, sizeof(w));
+  *reinterpret_cast<W *>(p) = w;
+}
+
+/// The same pointer, known to the compiler only from here on. Loads through const __restrict__ arguments count as invariant and may be
+/// moved above `wait()`; loads through the pointer returned here may not.
+template <class T> __device__ __forceinline__ T *afterWait(T *p) {
+  asm volatile("" : "+l"(p)::"memory");
+  return p;
+}
+
+} // namespace ogc
+
+#endif

@@ -1,0 +1,157 @@
+//===- ptx.cuh - single instructions --------------------------------------===//
+#ifndef OGC_DEVICE_PTX_CUH
+#define OGC_DEVICE_PTX_CUH
+
+#include "ogc/types.cuh"
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define OGC_HOPPER 1
+#else
+#define OGC_HOPPER 0
+#endif
+
+namespace ogc {
+
+//===----------------------------------------------------------------------===//
+// Programmatic dependent launch
+//===----------------------------------------------------------------------===//
+
+/// Waits until the kernels before this one in the graph have finished and their writes are visible; nothing before sm_90.
+__device__ __forceinline__ void wait() {
+#if OGC_HOPPER
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/// Lets the next kernel's blocks start; they still wait in `wait()`.
+__device__ __forceinline__ void launchDependents() {
+#if OGC_HOPPER
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+__device__ __forceinline__ unsigned sharedAddress(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
+
+/// Copies Bytes (4, 8 or 16) to shared memory without registers; bytes past `valid` become zero.
+template <int Bytes> __device__ __forceinline__ void copyAsync(unsigned dst, const void *src, int valid) {
+  if constexpr (Bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(dst), "l"(src), "r"(valid) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(dst), "l"(src), "n"(Bytes), "r"(valid) : "memory");
+}
+__device__ __forceinline__ void copyCommit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/// Waits until at most N of this thread's newest groups are in flight.
+template <int N> __device__ __forceinline__ void copyWait() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
+
+__device__ __forceinline__ void loadMatrix4(unsigned (&r)[4], unsigned address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
+}
+__device__ __forceinline__ void loadMatrix4Transposed(unsigned (&r)[4], unsigned address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
+}
+__device__ __forceinline__ float loadShared(unsigned address) {
+  float x;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(address) : "memory");
+  return x;
+}
+__device__ __forceinline__ void storeShared2(unsigned address, float x, float y) {
+  asm volatile("st.shared.v2.f32 [%0], {%1,%2};" ::"r"(address), "f"(x), "f"(y) : "memory");
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor core products: acc += A (16 x KS, row) * B (KS x 8, col)
+//===----------------------------------------------------------------------===//
+
+/// KS: depth of one product.
+template <class T> struct Mma;
+template <> struct Mma<f16> {
+  enum { KS = 16 };
+  static __device__ __forceinline__ void run(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  }
+};
+template <> struct Mma<bf16> {
+  enum { KS = 16 };
+  static __device__ __forceinline__ void run(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  }
+};
+template <> struct Mma<float> {
+  enum { KS = 8 };
+  /// Operands are tf32 bit patterns.
+  static __device__ __forceinline__ void run(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  }
+};
+
+__device__ __forceinline__ unsigned toTf32(float x) {
+  unsigned y;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
+  return y;
+}
+
+/// x = high + low, each a tf32; the rest is below 2^-22 of x. An infinity or NaN stays in `high`.
+__device__ __forceinline__ void splitTf32(unsigned bits, unsigned &high, unsigned &low) {
+  float x = __uint_as_float(bits);
+  high = toTf32(x);
+  low = toTf32(x - __uint_as_float(high));
+}
+
+__device__ __forceinline__ float exp2Fast(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+//===----------------------------------------------------------------------===//
+// Clusters (sm_90 and later); one block is a cluster of its own below
+//===----------------------------------------------------------------------===//
+
+__device__ __forceinline__ void clusterArriveRelaxed() {
+#if OGC_HOPPER
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void clusterArrive() {
+#if OGC_HOPPER
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void clusterWait() {
+#if OGC_HOPPER
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+/// The address, in the cluster's window, of `address` in the shared memory of block `rank`.
+__device__ __forceinline__ unsigned clusterAddress(unsigned address, int rank) {
+#if OGC_HOPPER
+  unsigned y;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(y) : "r"(address), "r"(rank));
+  return y;
+#else
+  return address;
+#endif
+}
+__device__ __forceinline__ void storeCluster4(unsigned address, float x, float y, float z, float w) {
+#if OGC_HOPPER
+  asm volatile("st.shared::cluster.v4.f32 [%0], {%1,%2,%3,%4};" ::"r"(address), "f"(x), "f"(y), "f"(z), "f"(w) : "memory");
+#endif
+}
+__device__ __forceinline__ void storeCluster1(unsigned address, float x) {
+#if OGC_HOPPER
+  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
+#endif
+}
+
+} // namespace ogc
+
+#endif

@@ -1,0 +1,26 @@
+//===- main.cu - runs the checks, then the timings ------------------------===//
+#include "harness.h"
+#include <cstring>
+
+void checkGemm();
+void checkConv();
+void checkAttention();
+void timeLayers();
+
+/// `kernels_test [check] [time]`: both without arguments. Exit status 1 if a check fails.
+int main(int argc, char **argv) {
+  bool check = argc < 2, time = argc < 2;
+  for (int i = 1; i < argc; ++i) {
+    check |= !strcmp(argv[i], "check");
+    time |= !strcmp(argv[i], "time");
+  }
+  if (check) {
+    checkGemm();
+    checkConv();
+    checkAttention();
+    printf("checks: %d failed\n", bench::failures());
+  }
+  if (time && !bench::failures())
+    timeLayers();
+  return bench::failures() != 0;
+}
