@@ -1,0 +1,32 @@
+//===- Contraction.h - packed weights of matmul and conv ------------------===//
+#ifndef OGC_PASSES_LOWER_CONTRACTION_H
+#define OGC_PASSES_LOWER_CONTRACTION_H
+
+#include "compiler/passes/lower/Node.h"
+
+namespace ogc::lower {
+
+/// The panel width (16, 32 or 64) of a packed weight with n columns: the widest whose padding to whole panels stays below a third of n, or
+/// as small as possible.
+int64_t panelWidth(int64_t n);
+
+/// A weight [K, N] (or [N, K] when `transposed`) in panels [ceil(N/P), K, P], as structured operations: evaluated at compile time when
+/// the weight is constant.
+mlir::Value packPanels(Builder &b, mlir::Value weight, bool transposed);
+
+/// True for the element types that the anchors take.
+bool isAnchorElement(mlir::Type type);
+
+/// The weight of a matmul: packed, or as it is.
+struct Rhs {
+  mlir::Value value; ///< [ceil(N/P), K, P] packed, else [B, K, N], else [B, N, K] transposed
+  bool packed = false;
+  bool transposed = false;
+};
+
+/// kern.matmul of lhs [B, M, K]; n is the number of columns. A product without terms is zero.
+mlir::Value matmul(Node &node, mlir::Value lhs, const Rhs &rhs, int64_t n);
+
+} // namespace ogc::lower
+
+#endif

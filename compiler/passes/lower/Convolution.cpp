@@ -1,0 +1,235 @@
+//===- Convolution.cpp - Conv and ConvTranspose ---------------------------===//
+#include "compiler/passes/lower/Contraction.h"
+#include "compiler/passes/lower/Window.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace ogc::lower {
+namespace {
+
+/// A convolution over [N, C, spatial...] with a filter [F, C / groups, kernel...].
+struct Conv {
+  Value input, filter, bias; ///< bias may be null
+  Window window;
+  int64_t groups;
+};
+
+/// acc [.., F at dimension `channel`] + bias, in the storage type.
+Value finish(Node &n, Value acc, Value bias, unsigned channel, Type element) {
+  unsigned rank = static_cast<unsigned>(shapeOf(acc).size());
+  MLIRContext *context = n.b.getContext();
+  if (!bias)
+    return convertFloat(n.b, acc, element);
+  AffineMap same = AffineMap::getMultiDimIdentityMap(rank, context);
+  AffineMap biasMap = AffineMap::get(rank, 0, getAffineDimExpr(channel, context), context);
+  Shape shape(shapeOf(acc));
+  return mapElements(n.b, shape, element, {{acc, same}, {bias, biasMap}}, [](Scalar &s, ValueRange x) { return s.add(x[0], x[1]); });
+}
+
+/// Adds a spatial dimension of extent one in front, so that 1-D convolutions run as 2-D ones.
+Conv widenTo2d(Builder &b, Conv conv) {
+  auto insert = [&](Value v) {
+    Shape shape(shapeOf(v));
+    shape.insert(shape.begin() + 2, 1);
+    return reshape(b, v, shape);
+  };
+  conv.input = insert(conv.input);
+  conv.filter = insert(conv.filter);
+  Window &w = conv.window;
+  for (Shape *list : {&w.in, &w.out, &w.kernel, &w.strides, &w.dilations})
+    list->insert(list->begin(), 1);
+  w.padBegin.insert(w.padBegin.begin(), 0);
+  w.padEnd.insert(w.padEnd.begin(), 0);
+  return conv;
+}
+
+/// The anchors, channels last inside: [N, C, H, W] to [N, F, OH, OW].
+Value anchorConv2d(Node &n, const Conv &conv, Type element) {
+  const Window &w = conv.window;
+  int64_t batch = shapeOf(conv.input)[0], filters = shapeOf(conv.filter)[0], kh = w.kernel[0], kw = w.kernel[1];
+  int64_t channels = shapeOf(conv.input)[1];
+  Builder &b = n.b;
+  Value x = transpose(b, conv.input, {0, 2, 3, 1});
+  auto type = RankedTensorType::get({batch, w.out[0], w.out[1], filters}, b.getF32Type());
+  // Windows past the declared padding do not exist here: the extents follow from it.
+  SmallVector<int64_t> pads{w.padBegin[0], w.padBegin[1], w.padEnd[0], w.padEnd[1]};
+  Value acc;
+  if (conv.groups == 1) {
+    Value rows = reshape(b, transpose(b, conv.filter, {2, 3, 1, 0}), {kh * kw * channels, filters});
+    acc = kern::ConvOp::create(b, type, x, packPanels(b, rows, false), w.kernel, w.strides, w.dilations, pads, n.math);
+  } else {
+    Value taps = transpose(b, reshape(b, conv.filter, {channels, kh, kw}), {1, 2, 0});
+    acc = kern::DepthwiseConvOp::create(b, type, x, taps, w.strides, w.dilations, pads);
+  }
+  return transpose(b, finish(n, acc, conv.bias, 3, element), {0, 3, 1, 2});
+}
+
+/// Any groups, rank and element type: a reduction over [c, kernel...] of the padded input.
+Value genericConv(Node &n, const Conv &conv, Type element) {
+  const Window &w = conv.window;
+  Builder &b = n.b;
+  MLIRContext *context = b.getContext();
+  unsigned rank = static_cast<unsigned>(w.rank());
+  int64_t batch = shapeOf(conv.input)[0], groups = conv.groups, filters = shapeOf(conv.filter)[0], perGroup = shapeOf(conv.filter)[1];
+  Scalar s(b, n.op.getLoc());
+  Type type = computeType(elementOf(conv.input));
+  Value padded = padWindow(n, conv.input, w, 2, s.icst(elementOf(conv.input), 0));
+  Shape split{batch, groups, perGroup}, filterShape{groups, filters / groups, perGroup}, outShape{batch, groups, filters / groups};
+  llvm::append_range(split, shapeOf(padded).drop_front(2));
+  llvm::append_range(filterShape, w.kernel);
+  llvm::append_range(outShape, w.out);
+  // The domain: batch, group, filter, out..., channel, kernel...
+  unsigned dims = 4 + 2 * rank, c = 3 + rank;
+  auto dim = [&](unsigned d) { return getAffineDimExpr(d, context); };
+  SmallVector<AffineExpr> in{dim(0), dim(1), dim(c)}, filter{dim(1), dim(2), dim(c)};
+  llvm::append_range(in, windowExprs(context, w, 3, c + 1));
+  for (unsigned d = 0; d < rank; ++d)
+    filter.push_back(dim(c + 1 + d));
+  SmallVector<IteratorType> iterators(3 + rank, IteratorType::parallel);
+  iterators.append(1 + rank, IteratorType::reduction);
+  AffineMap outMap = AffineMap::getMultiDimIdentityMap(dims, context).getMajorSubMap(3 + rank);
+  Value acc = reduceInto(b, {filled(b, outShape, s.icst(type, 0)), outMap},
+                         {{reshape(b, padded, split), AffineMap::get(dims, 0, in, context)},
+                          {reshape(b, conv.filter, filterShape), AffineMap::get(dims, 0, filter, context)}},
+                         iterators, [](Scalar &s, ValueRange x) { return s.add(x[2], s.mul(x[0], x[1])); });
+  Shape merged{batch, filters};
+  llvm::append_range(merged, w.out);
+  return finish(n, reshape(b, acc, merged), conv.bias, 1, element);
+}
+
+Value convolve(Node &n, Conv conv, Type element) {
+  int64_t channels = shapeOf(conv.input)[1], filters = shapeOf(conv.filter)[0];
+  bool depthwise = conv.groups == channels && filters == channels && conv.groups > 1;
+  size_t rank = conv.window.rank();
+  Shape shape{shapeOf(conv.input)[0], filters};
+  llvm::append_range(shape, conv.window.out);
+  bool hasAnchor = isAnchorElement(elementOf(conv.input)) && (rank == 1 || rank == 2) && (conv.groups == 1 || depthwise) &&
+                   numElements(shape) != 0 && channels != 0;
+  if (!hasAnchor)
+    return genericConv(n, conv, element);
+  if (rank == 1)
+    conv = widenTo2d(n.b, conv);
+  return reshape(n.b, anchorConv2d(n, conv, element), shape);
+}
+
+LogicalResult checkGroups(Node &n, int64_t groups, int64_t channels, int64_t filters) {
+  if (groups < 1 || channels % groups != 0 || filters % groups != 0)
+    return n.fail("group is " + Twine(groups) + ", expected a divisor of " + Twine(channels) + " channels and " + Twine(filters) + " filters");
+  return success();
+}
+
+LogicalResult convOp(Node &n) {
+  if (n.inRank(0) < 3 || n.inRank(1) != n.inRank(0))
+    return n.fail("operands have ranks " + Twine(n.inRank(0)) + " and " + Twine(n.inRank(1)) + ", expected the same rank of 3 or more");
+  FailureOr<Window> window = readWindow(n, n.inShape(1).drop_front(2), n.inShape(0).drop_front(2), n.outShape().drop_front(2));
+  if (failed(window))
+    return failure();
+  int64_t groups = n.op.getI64("group", 1);
+  if (failed(checkGroups(n, groups, n.inShape(0)[1], n.inShape(1)[0])))
+    return failure();
+  return n.result(convolve(n, {n.in(0), n.in(1), n.in(2), *window, groups}, n.outElement()));
+}
+
+//===----------------------------------------------------------------------===//
+// ConvTranspose
+//===----------------------------------------------------------------------===//
+
+/// The input with stride - 1 zeros between elements (and none outside): [.., in] to [.., (in - 1) * stride + 1].
+Value spreadInput(Node &n, Value v, ArrayRef<int64_t> strides) {
+  if (llvm::all_of(strides, [](int64_t s) { return s == 1; }))
+    return v;
+  Shape shape(shapeOf(v));
+  for (size_t d = 0; d < strides.size(); ++d)
+    shape[d + 2] = (shape[d + 2] - 1) * strides[d] + 1;
+  Type element = elementOf(v);
+  return generate(n.b, shape, element, [&](Scalar &s, ValueRange position) -> Value {
+    SmallVector<Value> source(position);
+    Value exists;
+    for (size_t d = 0; d < strides.size(); ++d) {
+      if (strides[d] == 1)
+        continue;
+      Value stride = s.icst(s.b.getIndexType(), strides[d]), i = position[d + 2];
+      Value hit = s.cmp(Compare::Equal, arith::RemUIOp::create(s.b, i, stride), s.icst(s.b.getIndexType(), 0), true);
+      source[d + 2] = arith::DivUIOp::create(s.b, i, stride);
+      exists = exists ? arith::AndIOp::create(s.b, exists, hit).getResult() : hit;
+    }
+    return s.select(exists, tensor::ExtractOp::create(s.b, v, source), s.icst(element, 0));
+  });
+}
+
+/// [C, F / groups, kernel...] to [F, C / groups, kernel...] with the kernel mirrored.
+Value mirrorFilter(Node &n, Value v, int64_t groups) {
+  ArrayRef<int64_t> shape = shapeOf(v);
+  int64_t channels = shape[0], perGroup = shape[1];
+  MLIRContext *context = n.b.getContext();
+  Shape split{groups, channels / groups, perGroup}, target{groups, perGroup, channels / groups}, merged{groups * perGroup, channels / groups};
+  SmallVector<AffineExpr> exprs{getAffineDimExpr(0, context), getAffineDimExpr(2, context), getAffineDimExpr(1, context)};
+  for (auto [d, extent] : llvm::enumerate(shape.drop_front(2))) {
+    for (Shape *s : {&split, &target, &merged})
+      s->push_back(extent);
+    exprs.push_back(getAffineConstantExpr(extent - 1, context) - getAffineDimExpr(static_cast<unsigned>(d + 3), context));
+  }
+  AffineMap map = AffineMap::get(static_cast<unsigned>(target.size()), 0, exprs, context);
+  Value mirrored = mapElements(
+      n.b, target, elementOf(v), {{reshape(n.b, v, split), map}}, [](Scalar &, ValueRange x) { return x[0]; }, /*widen=*/false);
+  return reshape(n.b, mirrored, merged);
+}
+
+/// An ordinary convolution of the spread input with the mirrored filter; pads crop the full result of (in-1)*stride + dilation*(kernel-1) + 1.
+LogicalResult convTranspose(Node &n) {
+  if (n.inRank(0) < 3 || n.inRank(1) != n.inRank(0))
+    return n.fail("operands have ranks " + Twine(n.inRank(0)) + " and " + Twine(n.inRank(1)) + ", expected the same rank of 3 or more");
+  FailureOr<Window> given = readWindow(n, n.inShape(1).drop_front(2), n.inShape(0).drop_front(2), n.outShape().drop_front(2));
+  if (failed(given))
+    return failure();
+  int64_t groups = n.op.getI64("group", 1), filters = n.inShape(1)[1] * groups;
+  if (failed(checkGroups(n, groups, n.inShape(0)[1], filters)))
+    return failure();
+  Window w = *given;
+  size_t rank = w.rank();
+  Shape zeros(rank, 0), extra = n.op.getI64s("output_padding", zeros);
+  if (extra.size() != rank)
+    extra = zeros;
+  bool sized = n.op.findI64s("output_shape").has_value() && !n.op.getI64s("output_shape").empty();
+  StringRef autoPad = n.op.getStr("auto_pad", "NOTSET");
+  Value input = spreadInput(n, n.in(0), w.strides);
+  for (size_t d = 0; d < rank; ++d) {
+    int64_t reach = w.dilations[d] * (w.kernel[d] - 1), full = (w.in[d] - 1) * w.strides[d] + reach + 1 + extra[d];
+    int64_t begin = given->padBegin[d];
+    if (sized || autoPad.starts_with("SAME")) {
+      int64_t total = std::max<int64_t>(full - w.out[d], 0);
+      begin = autoPad == "SAME_UPPER" ? total / 2 : total - total / 2;
+    }
+    // Output o reads spread positions o + begin - reach ... o + begin.
+    w.padBegin[d] = reach - begin;
+    w.in[d] = (w.in[d] - 1) * w.strides[d] + 1;
+    w.padEnd[d] = w.out[d] + reach - w.in[d] - w.padBegin[d];
+    w.strides[d] = 1;
+  }
+  // A negative padding crops the input.
+  Shape offsets(shapeOf(input).size(), 0), sizes(shapeOf(input));
+  for (size_t d = 0; d < rank; ++d) {
+    offsets[d + 2] = std::max<int64_t>(-w.padBegin[d], 0);
+    sizes[d + 2] += std::min<int64_t>(w.padBegin[d], 0) + std::min<int64_t>(w.padEnd[d], 0);
+    if (sizes[d + 2] <= 0)
+      return n.fail("pads crop the whole input");
+    w.padBegin[d] = std::max<int64_t>(w.padBegin[d], 0);
+    w.padEnd[d] = std::max<int64_t>(w.padEnd[d], 0);
+    w.in[d] = sizes[d + 2];
+  }
+  Conv conv{slice(n.b, input, offsets, sizes), mirrorFilter(n, n.in(1), groups), n.in(2), w, groups};
+  return n.result(convolve(n, conv, n.outElement()));
+}
+
+} // namespace
+
+void registerConvolution(Table &t) {
+  t.add("Conv", convOp);
+  t.add("ConvTranspose", convTranspose);
+}
+
+} // namespace ogc::lower

@@ -1,0 +1,239 @@
+//===- LowerOnnx.cpp - the driver of the lowering -------------------------===//
+#include "compiler/passes/lower/Node.h"
+#include "compiler/passes/lower/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace ogc {
+#define GEN_PASS_DEF_LOWERONNX
+#include "compiler/passes/lower/Passes.h.inc"
+} // namespace ogc
+
+using namespace mlir;
+
+namespace ogc::lower {
+namespace {
+
+/// True for the element types that bodies can compute on.
+bool isSupportedElement(Type type) {
+  if (auto integer = dyn_cast<IntegerType>(type))
+    return llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
+  return type.isF16() || type.isBF16() || type.isF32() || type.isF64();
+}
+
+/// The reason why values of this type cannot be lowered, or nothing.
+std::optional<std::string> refuseType(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (!tensor || !tensor.hasStaticShape())
+    os << type << " is not a static tensor";
+  else if (!isSupportedElement(tensor.getElementType()))
+    os << "element type " << tensor.getElementType() << " is not supported";
+  else
+    return std::nullopt;
+  return text;
+}
+
+/// A constant's value with signless elements, or null when it cannot be represented.
+ElementsAttr signlessElements(ElementsAttr value) {
+  auto type = dyn_cast<RankedTensorType>(value.getShapedType());
+  if (!type)
+    return {};
+  RankedTensorType target = signless(type);
+  if (target == type)
+    return value;
+  if (auto dense = dyn_cast<DenseElementsAttr>(value))
+    return dense.bitcast(target.getElementType());
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(value))
+    return DenseResourceElementsAttr::get(target, resource.getRawHandle());
+  return {};
+}
+
+/// Lowers one function.
+class FunctionLowering {
+public:
+  FunctionLowering(func::FuncOp fn, kern::MathMode math) : fn(fn), math(math) {}
+
+  LogicalResult run() {
+    if (!fn.getBody().hasOneBlock())
+      return fn.emitError("has more than one block");
+    lowerArguments();
+    for (Operation &op : llvm::make_early_inc_range(fn.getBody().front().without_terminator()))
+      lowerOperation(&op);
+    if (failures)
+      return failure();
+    lowerReturn();
+    for (Operation *op : llvm::reverse(old))
+      op->erase();
+    return success();
+  }
+
+private:
+  /// Arguments of unsigned types become signless; the operators of the onnx dialect go on reading the old type through a cast that goes away with them.
+  void lowerArguments() {
+    OpBuilder builder = OpBuilder::atBlockBegin(&fn.getBody().front());
+    for (BlockArgument arg : fn.getArguments()) {
+      fn.setArgAttr(arg.getArgNumber(), "onnx.type", TypeAttr::get(arg.getType()));
+      if (auto reason = refuseType(arg.getType())) {
+        ++failures;
+        fn.emitError() << "input " << arg.getArgNumber() << ": " << *reason;
+        continue;
+      }
+      auto type = cast<RankedTensorType>(arg.getType());
+      RankedTensorType target = RankedTensorType::get(type.getShape(), signless(type).getElementType());
+      if (target == type) {
+        values.lowered[arg] = arg;
+        continue;
+      }
+      arg.setType(target);
+      auto cast = UnrealizedConversionCastOp::create(builder, arg.getLoc(), type, ValueRange{arg});
+      arg.replaceAllUsesExcept(cast.getResult(0), cast);
+      values.lowered[cast.getResult(0)] = arg;
+      old.push_back(cast);
+    }
+  }
+
+  void lowerReturn() {
+    Operation *terminator = fn.getBody().front().getTerminator();
+    SmallVector<Type> results;
+    for (OpOperand &operand : terminator->getOpOperands()) {
+      fn.setResultAttr(operand.getOperandNumber(), "onnx.type", TypeAttr::get(operand.get().getType()));
+      operand.set(values.lowered.lookup(operand.get()));
+      results.push_back(operand.get().getType());
+    }
+    SmallVector<Type> inputs(fn.getBody().front().getArgumentTypes());
+    fn.setFunctionType(FunctionType::get(fn.getContext(), inputs, results));
+  }
+
+  void lowerOperation(Operation *op) {
+    if (!isa_and_nonnull<onnx::OnnxDialect>(op->getDialect()))
+      return;
+    old.push_back(op);
+    if (auto constant = dyn_cast<onnx::ConstantOp>(op))
+      return lowerConstant(constant);
+    if (!onnx::isOperator(op)) {
+      for (Value v : op->getResults())
+        values.constants.insert(v);
+      return;
+    }
+    std::string reason;
+    if (succeeded(lowerOperator(op, reason)))
+      return;
+    ++failures;
+    if (!reason.empty())
+      onnx::emitNodeError(op) << reason;
+    standIn(op);
+  }
+
+  /// So that operators after a failed one are checked, too.
+  void standIn(Operation *op) {
+    OpBuilder builder(op);
+    for (Value v : op->getResults()) {
+      if (refuseType(v.getType()))
+        continue;
+      auto cast = UnrealizedConversionCastOp::create(builder, op->getLoc(), signless(llvm::cast<RankedTensorType>(v.getType())), ValueRange{});
+      values.lowered[v] = cast.getResult(0);
+    }
+  }
+
+  void lowerConstant(onnx::ConstantOp op) {
+    values.constants.insert(op.getResult());
+    ElementsAttr value = signlessElements(op.getValue());
+    std::optional<std::string> reason = refuseType(op.getType());
+    if (!value || reason) {
+      // Constants of other types (strings) may be read by attributes' lowerings only; whoever needs the tensor fails.
+      return;
+    }
+    OpBuilder builder(op);
+    values.lowered[op.getResult()] = arith::ConstantOp::create(builder, op.getLoc(), cast<TypedAttr>(value));
+  }
+
+  LogicalResult lowerOperator(Operation *op, std::string &reason) {
+    LowerFn lowering = lowerings().find(onnx::getOpType(op));
+    if (!lowering) {
+      reason = "has no lowering";
+      return failure();
+    }
+    bool allConstant = !onnx::getOpType(op).starts_with("Random") && !onnx::getOpType(op).starts_with("Bernoulli");
+    for (auto [i, v] : llvm::enumerate(op->getOperands())) {
+      if (onnx::isAbsent(v))
+        continue;
+      allConstant &= values.constants.contains(v);
+      if (values.lowered.contains(v))
+        continue;
+      if (auto why = refuseType(v.getType()))
+        reason = llvm::formatv("operand {0}: {1}", i, *why);
+      return failure();
+    }
+    for (auto [i, v] : llvm::enumerate(op->getResults())) {
+      if (auto why = refuseType(v.getType())) {
+        if (v.use_empty())
+          continue;
+        reason = llvm::formatv("result {0}: {1}", i, *why);
+        return failure();
+      }
+    }
+    onnx::OnnxOp view(op);
+    Node node(view, values, math);
+    if (failed(lowering(node))) {
+      reason = node.reason.empty() ? "cannot be lowered" : node.reason;
+      return failure();
+    }
+    for (auto [i, v] : llvm::enumerate(op->getResults())) {
+      if (i >= node.results.size() || !node.results[i]) {
+        if (v.use_empty())
+          continue;
+        reason = llvm::formatv("result {0} is not supported", i);
+        return failure();
+      }
+      values.lowered[v] = node.results[i];
+      if (allConstant)
+        values.constants.insert(v);
+    }
+    return view.checkConsumed();
+  }
+
+  func::FuncOp fn;
+  kern::MathMode math;
+  Values values;
+  SmallVector<Operation *> old; ///< operations of the onnx dialect, erased at the end
+  int failures = 0;
+};
+
+class LowerOnnx : public impl::LowerOnnxBase<LowerOnnx> {
+  void runOnOperation() override {
+    auto mathAttr = getOperation()->getAttrOfType<StringAttr>("ogc.math");
+    kern::MathMode math = mathAttr && mathAttr.getValue() == "tf32" ? kern::MathMode::TF32 : kern::MathMode::IEEE;
+    bool ok = true;
+    for (auto fn : getOperation().getOps<func::FuncOp>())
+      if (!fn.isExternal())
+        ok &= succeeded(FunctionLowering(fn, math).run());
+    if (!ok)
+      return signalPassFailure();
+    generalize();
+  }
+
+  /// Named structured operations become generic, but for those that later phases look for.
+  void generalize() {
+    SmallVector<linalg::LinalgOp> named;
+    getOperation().walk([&](linalg::LinalgOp op) {
+      if (!isa<linalg::GenericOp, linalg::FillOp, linalg::TransposeOp>(op.getOperation()))
+        named.push_back(op);
+    });
+    IRRewriter rewriter(&getContext());
+    for (linalg::LinalgOp op : named) {
+      rewriter.setInsertionPoint(op);
+      if (failed(linalg::generalizeNamedOp(rewriter, op))) {
+        op->emitOpError("cannot be made generic");
+        return signalPassFailure();
+      }
+    }
+  }
+};
+
+} // namespace
+} // namespace ogc::lower

@@ -1,0 +1,302 @@
+//===- Structured.cpp -----------------------------------------------------===//
+#include "compiler/passes/lower/Structured.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace ogc::lower {
+
+RankedTensorType typeOf(Value v) { return cast<RankedTensorType>(v.getType()); }
+ArrayRef<int64_t> shapeOf(Value v) { return typeOf(v).getShape(); }
+Type elementOf(Value v) { return typeOf(v).getElementType(); }
+
+int64_t numElements(ArrayRef<int64_t> shape) {
+  int64_t n = 1;
+  for (int64_t extent : shape)
+    n *= extent;
+  return n;
+}
+
+DenseElementsAttr getSplat(Value v) {
+  DenseElementsAttr attr;
+  if (matchPattern(v, m_Constant(&attr)) && attr && attr.isSplat())
+    return attr;
+  return {};
+}
+
+Value empty(Builder &b, ArrayRef<int64_t> shape, Type element) { return tensor::EmptyOp::create(b, shape, element); }
+
+Value filled(Builder &b, ArrayRef<int64_t> shape, Value scalar) {
+  return linalg::FillOp::create(b, ValueRange{scalar}, ValueRange{empty(b, shape, scalar.getType())}).getResult(0);
+}
+
+Value constantTensor(Builder &b, DenseElementsAttr value) { return arith::ConstantOp::create(b, value); }
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+/// Groups the dimensions of two shapes with equal products, as finely as possible. False when a shape has no elements.
+static bool commonGroups(ArrayRef<int64_t> from, ArrayRef<int64_t> to, SmallVectorImpl<ReassociationIndices> &fromGroups,
+                         SmallVectorImpl<ReassociationIndices> &toGroups) {
+  size_t i = 0, j = 0;
+  while (i < from.size() && j < to.size()) {
+    ReassociationIndices left{static_cast<int64_t>(i)}, right{static_cast<int64_t>(j)};
+    int64_t leftSize = from[i++], rightSize = to[j++];
+    while (leftSize != rightSize) {
+      if (leftSize < rightSize && i < from.size()) {
+        leftSize *= from[i];
+        left.push_back(static_cast<int64_t>(i++));
+      } else if (rightSize < leftSize && j < to.size()) {
+        rightSize *= to[j];
+        right.push_back(static_cast<int64_t>(j++));
+      } else {
+        return false;
+      }
+    }
+    fromGroups.push_back(left);
+    toGroups.push_back(right);
+  }
+  // What is left has extent one and joins the last group.
+  for (; i < from.size(); ++i)
+    fromGroups.back().push_back(static_cast<int64_t>(i));
+  for (; j < to.size(); ++j)
+    toGroups.back().push_back(static_cast<int64_t>(j));
+  return true;
+}
+
+Value reshape(Builder &b, Value v, ArrayRef<int64_t> shape) {
+  RankedTensorType type = typeOf(v);
+  if (type.getShape() == shape)
+    return v;
+  RankedTensorType result = RankedTensorType::get(shape, type.getElementType());
+  if (DenseElementsAttr splat = getSplat(v))
+    return constantTensor(b, splat.resizeSplat(result));
+  if (numElements(shape) == 0)
+    return empty(b, shape, type.getElementType());
+  if (shape.empty() || type.getRank() == 0) {
+    SmallVector<ReassociationIndices> none;
+    if (shape.empty())
+      return tensor::CollapseShapeOp::create(b, result, v, none);
+    return tensor::ExpandShapeOp::create(b, result, v, none);
+  }
+  SmallVector<ReassociationIndices> fromGroups, toGroups;
+  if (!commonGroups(type.getShape(), shape, fromGroups, toGroups)) {
+    emitError(b.getLoc()) << "cannot reshape " << type << " to " << result;
+    return empty(b, shape, type.getElementType());
+  }
+  if (fromGroups.size() != static_cast<size_t>(type.getRank())) {
+    Shape middle;
+    for (const ReassociationIndices &group : fromGroups) {
+      int64_t size = 1;
+      for (int64_t d : group)
+        size *= type.getDimSize(d);
+      middle.push_back(size);
+    }
+    v = tensor::CollapseShapeOp::create(b, RankedTensorType::get(middle, type.getElementType()), v, fromGroups);
+  }
+  if (toGroups.size() != shape.size())
+    v = tensor::ExpandShapeOp::create(b, result, v, toGroups);
+  return v;
+}
+
+Value transpose(Builder &b, Value v, ArrayRef<int64_t> permutation) {
+  if (llvm::equal(permutation, llvm::seq<int64_t>(0, static_cast<int64_t>(permutation.size()))))
+    return v;
+  Shape shape;
+  for (int64_t d : permutation)
+    shape.push_back(shapeOf(v)[d]);
+  if (DenseElementsAttr splat = getSplat(v))
+    return constantTensor(b, splat.resizeSplat(RankedTensorType::get(shape, elementOf(v))));
+  return linalg::TransposeOp::create(b, v, empty(b, shape, elementOf(v)), permutation)->getResult(0);
+}
+
+static SmallVector<OpFoldResult> indexAttrs(Builder &b, ArrayRef<int64_t> values) {
+  return llvm::map_to_vector(values, [&](int64_t v) -> OpFoldResult { return b.getIndexAttr(v); });
+}
+
+Value slice(Builder &b, Value v, ArrayRef<int64_t> offsets, ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
+  Shape ones(sizes.size(), 1);
+  if (strides.empty())
+    strides = ones;
+  if (sizes == shapeOf(v) && llvm::all_of(strides, [](int64_t s) { return s == 1; }))
+    return v;
+  if (numElements(sizes) == 0)
+    return empty(b, sizes, elementOf(v));
+  return tensor::ExtractSliceOp::create(b, v, indexAttrs(b, offsets), indexAttrs(b, sizes), indexAttrs(b, strides));
+}
+
+Value pad(Builder &b, Value v, ArrayRef<int64_t> low, ArrayRef<int64_t> high, Value scalar) {
+  auto isZero = [](int64_t p) { return p == 0; };
+  if (llvm::all_of(low, isZero) && llvm::all_of(high, isZero))
+    return v;
+  Shape shape(shapeOf(v));
+  for (size_t i = 0; i < shape.size(); ++i)
+    shape[i] += low[i] + high[i];
+  auto result = RankedTensorType::get(shape, elementOf(v));
+  return tensor::PadOp::create(b, result, v, indexAttrs(b, low), indexAttrs(b, high), scalar);
+}
+
+Value concat(Builder &b, int64_t axis, ArrayRef<Value> inputs) {
+  SmallVector<Value> parts = llvm::filter_to_vector(inputs, [](Value v) { return numElements(shapeOf(v)) != 0; });
+  if (parts.empty()) {
+    Shape shape(shapeOf(inputs.front()));
+    for (Value v : inputs.drop_front())
+      shape[axis] += shapeOf(v)[axis];
+    return empty(b, shape, elementOf(inputs.front()));
+  }
+  return parts.size() == 1 ? parts.front() : tensor::ConcatOp::create(b, axis, parts).getResult();
+}
+
+//===----------------------------------------------------------------------===//
+// Generics
+//===----------------------------------------------------------------------===//
+
+AffineMap broadcastMap(MLIRContext *context, ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  SmallVector<AffineExpr> exprs;
+  size_t offset = to.size() - from.size();
+  for (size_t i = 0; i < from.size(); ++i) {
+    bool repeats = from[i] == 1 && to[i + offset] != 1;
+    exprs.push_back(repeats ? getAffineConstantExpr(0, context) : getAffineDimExpr(static_cast<unsigned>(i + offset), context));
+  }
+  return AffineMap::get(static_cast<unsigned>(to.size()), 0, exprs, context);
+}
+
+/// Builds the generic: splat operands become constants of the body, `init` is the destination.
+static Value buildGeneric(Builder &b, Operand init, bool readsInit, ArrayRef<Operand> operands, ArrayRef<IteratorType> iterators, Body body,
+                          bool widen) {
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
+  for (const Operand &operand : operands) {
+    if (getSplat(operand.value))
+      continue;
+    inputs.push_back(operand.value);
+    maps.push_back(operand.map);
+  }
+  maps.push_back(init.map);
+  Type element = elementOf(init.value);
+  auto buildBody = [&](OpBuilder &nested, Location loc, ValueRange args) {
+    Scalar s(nested, loc);
+    SmallVector<Value> elements;
+    size_t next = 0;
+    for (const Operand &operand : operands) {
+      Value v;
+      if (DenseElementsAttr splat = getSplat(operand.value)) {
+        Type type = elementOf(operand.value), wide = computeType(type);
+        if (widen && wide != type)
+          v = s.cst(wide, splat.getSplatValue<APFloat>().convertToDouble());
+        else
+          v = arith::ConstantOp::create(s.b, cast<TypedAttr>(splat.getSplatValue<Attribute>()));
+      } else {
+        v = args[next++];
+        v = widen ? s.widen(v) : v;
+      }
+      elements.push_back(v);
+    }
+    if (readsInit)
+      elements.push_back(widen ? s.widen(args.back()) : args.back());
+    linalg::YieldOp::create(s.b, ValueRange{s.narrow(body(s, elements), element)});
+  };
+  return linalg::GenericOp::create(b, TypeRange{init.value.getType()}, inputs, ValueRange{init.value}, maps, iterators, buildBody)
+      .getResult(0);
+}
+
+Value mapElements(Builder &b, ArrayRef<int64_t> shape, Type element, ArrayRef<Operand> operands, Body body, bool widen) {
+  SmallVector<IteratorType> iterators(shape.size(), IteratorType::parallel);
+  Operand init{empty(b, shape, element), AffineMap::getMultiDimIdentityMap(static_cast<unsigned>(shape.size()), b.getContext())};
+  return buildGeneric(b, init, false, operands, iterators, body, widen);
+}
+
+Value elementwise(Builder &b, ArrayRef<int64_t> shape, Type element, ValueRange operands, Body body, bool widen) {
+  SmallVector<Operand> mapped;
+  for (Value v : operands)
+    mapped.push_back({v, broadcastMap(b.getContext(), shapeOf(v), shape)});
+  return mapElements(b, shape, element, mapped, body, widen);
+}
+
+Value generate(Builder &b, ArrayRef<int64_t> shape, Type element, Body body) {
+  auto withIndices = [&](Scalar &s, ValueRange) {
+    SmallVector<Value> indices;
+    for (size_t i = 0; i < shape.size(); ++i)
+      indices.push_back(linalg::IndexOp::create(s.b, static_cast<int64_t>(i)));
+    return body(s, indices);
+  };
+  return mapElements(b, shape, element, {}, withIndices);
+}
+
+Value convertFloat(Builder &b, Value v, Type element) {
+  if (elementOf(v) == element)
+    return v;
+  return elementwise(
+      b, shapeOf(v), element, v, [&](Scalar &s, ValueRange args) { return s.cast(args[0], false, element, false); });
+}
+
+Value stridedRead(Builder &b, Value v, ArrayRef<int64_t> offsets, ArrayRef<int64_t> sizes, ArrayRef<int64_t> steps) {
+  if (numElements(sizes) == 0 || llvm::all_of(steps, [](int64_t step) { return step > 0; }))
+    return slice(b, v, offsets, sizes, steps);
+  SmallVector<AffineExpr> exprs;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    exprs.push_back(getAffineDimExpr(static_cast<unsigned>(d), b.getContext()) * steps[d] + offsets[d]);
+  AffineMap map = AffineMap::get(static_cast<unsigned>(sizes.size()), 0, exprs, b.getContext());
+  return mapElements(
+      b, sizes, elementOf(v), {{v, map}}, [](Scalar &, ValueRange x) { return x[0]; }, /*widen=*/false);
+}
+
+Value reduceInto(Builder &b, Operand init, ArrayRef<Operand> operands, ArrayRef<IteratorType> iterators, Body body) {
+  return buildGeneric(b, init, true, operands, iterators, body, true);
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+RowDomain::RowDomain(MLIRContext *context, ArrayRef<int64_t> shape, ArrayRef<int64_t> reduced) : axes(reduced) {
+  llvm::sort(axes);
+  SmallVector<AffineExpr> exprs(shape.size()), outerExprs;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (llvm::is_contained(axes, static_cast<int64_t>(d)))
+      continue;
+    exprs[d] = getAffineDimExpr(static_cast<unsigned>(outer.size()), context);
+    outerExprs.push_back(exprs[d]);
+    outer.push_back(shape[d]);
+  }
+  for (int64_t d : axes) {
+    exprs[d] = getAffineDimExpr(static_cast<unsigned>(outer.size() + inner.size()), context);
+    inner.push_back(shape[d]);
+  }
+  unsigned rank = static_cast<unsigned>(shape.size());
+  full = AffineMap::get(rank, 0, exprs, context);
+  outerMap = AffineMap::get(rank, 0, outerExprs, context);
+}
+
+AffineMap RowDomain::dims(MLIRContext *context, ArrayRef<int64_t> positions) const {
+  SmallVector<AffineExpr> exprs;
+  for (int64_t d : positions)
+    exprs.push_back(getAffineDimExpr(static_cast<unsigned>(d), context));
+  return AffineMap::get(full.getNumDims(), 0, exprs, context);
+}
+
+int64_t RowDomain::domainDim(int64_t tensorDim) const { return full.getDimPosition(static_cast<unsigned>(tensorDim)); }
+
+Value reduceRows(Builder &b, const RowDomain &domain, ArrayRef<Operand> operands, Value start, Body body) {
+  SmallVector<IteratorType> iterators(domain.outer.size(), IteratorType::parallel);
+  iterators.append(domain.inner.size(), IteratorType::reduction);
+  return reduceInto(b, {filled(b, domain.outer, start), domain.outerMap}, operands, iterators, body);
+}
+
+Value mapRows(Builder &b, const RowDomain &domain, ArrayRef<Operand> operands, Type element, Body body) {
+  unsigned rank = domain.full.getNumDims();
+  Shape shape(rank);
+  for (unsigned d = 0; d < rank; ++d) {
+    size_t position = domain.full.getDimPosition(d);
+    shape[d] = position < domain.outer.size() ? domain.outer[position] : domain.inner[position - domain.outer.size()];
+  }
+  SmallVector<IteratorType> iterators(rank, IteratorType::parallel);
+  return buildGeneric(b, {empty(b, shape, element), domain.full}, false, operands, iterators, body, true);
+}
+
+} // namespace ogc::lower
