@@ -16,7 +16,7 @@ template <class T, int N> __device__ __forceinline__ Vec<T, N> loadVec(const T *
   using W = typename Word<(int)sizeof(T) * N>::Type;
   W w = __ldg(reinterpret_cast<const W *>(p));
   Vec<T, N> r;
-  __builtin_memcpy(&r, &w, sizeof(w));
+  memcpy(&r, &w, sizeof(w));
   return r;
 }
 template <class T> __device__ __forceinline__ T loadElement(const T *p) { return loadVec<T, 1>(p).v[0]; }
@@ -24,7 +24,7 @@ template <class T> __device__ __forceinline__ T loadElement(const T *p) { return
 template <class T, int N> __device__ __forceinline__ void storeVec(T *p, const Vec<T, N> &x) {
   using W = typename Word<(int)sizeof(T) * N>::Type;
   W w;
-  __builtin_memcpy(&w, &x, sizeof(w));
+  memcpy(&w, &x, sizeof(w));
   *reinterpret_cast<W *>(p) = w;
 }
 

@@ -103,7 +103,7 @@ template <typename I> __device__ __forceinline__ double powi(double x, I n) { re
 template <typename To, typename From> __device__ __forceinline__ To bitcast(From x) {
   static_assert(sizeof(To) == sizeof(From), "bitcast between different sizes");
   To r;
-  __builtin_memcpy(&r, &x, sizeof(r));
+  memcpy(&r, &x, sizeof(r));
   return r;
 }
 

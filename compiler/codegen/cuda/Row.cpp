@@ -1,0 +1,295 @@
+//===- Row.cpp - a warp or a block a row, reductions across its threads ---===//
+//
+// The elements of a row stay in registers from one stage to the next: the columns of a thread are unrolled, and ElementEmitter gives back
+// what it has emitted for the same column before. Sums are combined in a fixed order, so results repeat bit by bit.
+//
+#include "compiler/codegen/cuda/Schedules.h"
+#include "compiler/codegen/scalar/RowPlan.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace ogc::codegen {
+
+namespace {
+
+struct RowChoice {
+  unsigned threadsARow; ///< a multiple of 32
+  unsigned rowsABlock;  ///< more than one only with a warp a row
+  unsigned columns;     ///< of a thread
+  bool unrolled;        ///< columns are straight-line code and stay in registers
+  Trigger trigger;
+};
+
+} // namespace
+
+static RowChoice chooseRow(int64_t rows, int64_t width, CudaArch arch) {
+  RowChoice choice{32, 1, 0, true, Trigger::AfterWait};
+  constexpr int64_t mostUnrolled = 16;
+  if (width > 256) {
+    int64_t each = width <= 1024 ? 4 : 8;
+    choice.threadsARow = std::min<int64_t>(1024, llvm::alignTo(llvm::divideCeil(width, each), 32));
+  } else {
+    // Warps of several rows share a block once there are more rows than blocks that run at the same time.
+    while (choice.rowsABlock < 8 && rows % (choice.rowsABlock * 2) == 0 && rows / (choice.rowsABlock * 2) >= 132)
+      choice.rowsABlock *= 2;
+  }
+  int64_t columns = llvm::divideCeil(width, choice.threadsARow);
+  choice.unrolled = columns <= mostUnrolled;
+  choice.columns = columns;
+  return choice;
+}
+
+namespace {
+
+class RowPrinter {
+public:
+  RowPrinter(kern::KernelOp kernel, const RowPlan &plan, RowChoice choice)
+      : plan(plan), choice(choice), loc(kernel.getLoc()), body(kernel), b(body.getBuilder()), emitter(body.getEmitter()) {}
+
+  LogicalResult emit();
+  KernelBody &getBody() { return body; }
+
+private:
+  /// One column of this thread: an index that is always in range, and whether the column exists (null: always).
+  struct Column {
+    Value index, inside;
+  };
+  using Accumulators = SmallVector<SmallVector<Value>>;
+
+  Value constant(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+  void emitPosition();
+  Column columnAt(Value number, bool mayPassEnd);
+  LogicalResult accumulate(ArrayRef<RowReduction> stage, Column column, Accumulators &accumulators);
+  LogicalResult emitStage(ArrayRef<RowReduction> stage);
+  Value reduceAcross(const RowReduction &reduction, unsigned result, Value partial);
+  Value shuffle(Value value, unsigned distance);
+  LogicalResult emitOutputs();
+  LogicalResult storeColumn(Column column);
+  LogicalResult storeReduced();
+
+  const RowPlan &plan;
+  RowChoice choice;
+  Location loc;
+  KernelBody body;
+  OpBuilder &b;
+  ElementEmitter &emitter;
+  Value row, thread;              ///< of the domain; within the row
+  SmallVector<Column> columns;    ///< when unrolled
+};
+
+} // namespace
+
+void RowPrinter::emitPosition() {
+  Value block = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x), id = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
+  IndexMath &math = emitter.indices();
+  if (choice.rowsABlock == 1) {
+    row = block;
+    thread = id;
+  } else {
+    row = math.add(loc, math.mul(loc, block, choice.rowsABlock), math.div(loc, id, choice.threadsARow));
+    thread = math.rem(loc, id, choice.threadsARow);
+  }
+  if (choice.unrolled)
+    for (unsigned i = 0; i < choice.columns; ++i)
+      columns.push_back(columnAt(constant(i), int64_t(i + 1) * choice.threadsARow > plan.width));
+}
+
+/// Past the end of a row a thread repeats its last element and drops the result: no branch, so values stay visible to later stages.
+RowPrinter::Column RowPrinter::columnAt(Value number, bool mayPassEnd) {
+  IndexMath &math = emitter.indices();
+  Value column = math.add(loc, thread, math.mul(loc, number, choice.threadsARow));
+  if (!mayPassEnd)
+    return {column, Value()};
+  Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, column, constant(plan.width));
+  return {arith::MinUIOp::create(b, loc, column, constant(plan.width - 1)), inside};
+}
+
+LogicalResult RowPrinter::accumulate(ArrayRef<RowReduction> stage, Column column, Accumulators &accumulators) {
+  for (auto [reduction, values] : llvm::zip_equal(stage, accumulators)) {
+    SmallVector<Value> next = RowPlan::accumulate(emitter, reduction, row, column.index, values);
+    if (next.empty())
+      return failure();
+    for (auto [value, old] : llvm::zip_equal(next, values))
+      old = column.inside ? Value(arith::SelectOp::create(b, loc, column.inside, value, old)) : value;
+  }
+  return success();
+}
+
+LogicalResult RowPrinter::emitStage(ArrayRef<RowReduction> stage) {
+  Accumulators accumulators;
+  for (const RowReduction &reduction : stage)
+    accumulators.push_back(RowPlan::neutral(b, reduction));
+  if (choice.unrolled) {
+    for (Column column : columns)
+      if (failed(accumulate(stage, column, accumulators)))
+        return failure();
+  } else {
+    SmallVector<Value> inits;
+    for (ArrayRef<Value> values : accumulators)
+      llvm::append_range(inits, values);
+    auto loop = scf::ForOp::create(b, loc, constant(0), constant(choice.columns), constant(1), inits);
+    loop->setAttr("ogc.unroll", b.getI64IntegerAttr(4));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    auto carried = loop.getRegionIterArgs().begin();
+    for (SmallVector<Value> &values : accumulators)
+      for (Value &value : values)
+        value = *carried++;
+    if (failed(accumulate(stage, columnAt(loop.getInductionVar(), plan.width % choice.threadsARow != 0), accumulators)))
+      return failure();
+    SmallVector<Value> yields;
+    for (ArrayRef<Value> values : accumulators)
+      llvm::append_range(yields, values);
+    scf::YieldOp::create(b, loc, yields);
+    auto results = loop.getResults().begin();
+    for (SmallVector<Value> &values : accumulators)
+      for (Value &value : values)
+        value = *results++;
+  }
+  for (auto [reduction, values] : llvm::zip_equal(stage, accumulators))
+    for (auto [result, value] : llvm::enumerate(values))
+      value = reduceAcross(reduction, result, value);
+  for (auto [reduction, values] : llvm::zip_equal(stage, accumulators))
+    if (failed(RowPlan::finish(b, emitter, reduction, row, values)))
+      return failure();
+  return success();
+}
+
+/// The value of the lane whose number differs in one bit. Narrow types travel as i32.
+Value RowPrinter::shuffle(Value value, unsigned distance) {
+  Type type = value.getType(), i32 = b.getI32Type();
+  unsigned bits = type.getIntOrFloatBitWidth();
+  if (bits < 32) {
+    Type integer = b.getIntegerType(bits);
+    if (type != integer)
+      value = arith::BitcastOp::create(b, loc, integer, value);
+    value = arith::ExtUIOp::create(b, loc, i32, value);
+  }
+  auto i32Constant = [&](int64_t v) { return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(v)); };
+  Value moved = gpu::ShuffleOp::create(b, loc, value, i32Constant(distance), i32Constant(32), gpu::ShuffleMode::XOR).getShuffleResult();
+  if (bits < 32) {
+    Type integer = b.getIntegerType(bits);
+    moved = arith::TruncIOp::create(b, loc, integer, moved);
+    if (type != integer)
+      moved = arith::BitcastOp::create(b, loc, type, moved);
+  }
+  return moved;
+}
+
+/// Every thread of the row gets the whole: a butterfly in each warp, then the warps' parts in order.
+Value RowPrinter::reduceAcross(const RowReduction &reduction, unsigned result, Value partial) {
+  for (unsigned distance = 16; distance > 0; distance /= 2)
+    partial = RowPlan::combine(b, reduction, result, partial, shuffle(partial, distance));
+  int64_t warps = choice.threadsARow / 32;
+  if (warps == 1)
+    return partial;
+  auto space = gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Workgroup);
+  Value parts = memref::AllocaOp::create(b, loc, MemRefType::get({warps}, partial.getType(), MemRefLayoutAttrInterface(), space));
+  IndexMath &math = emitter.indices();
+  Value lane = math.rem(loc, thread, 32), warp = math.div(loc, thread, 32);
+  Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, lane, constant(0));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(scf::IfOp::create(b, loc, isFirst, /*withElseRegion=*/false).thenBlock());
+    memref::StoreOp::create(b, loc, partial, parts, warp);
+  }
+  gpu::BarrierOp::create(b, loc);
+  Value whole = memref::LoadOp::create(b, loc, parts, constant(0));
+  for (int64_t i = 1; i < warps; ++i)
+    whole = RowPlan::combine(b, reduction, result, whole, memref::LoadOp::create(b, loc, parts, constant(i)));
+  return whole;
+}
+
+LogicalResult RowPrinter::storeColumn(Column column) {
+  SmallVector<std::pair<Value, const RowOutput *>> values;
+  for (const RowOutput &output : plan.outputs) {
+    if (output.reduced)
+      continue;
+    SmallVector<Value> indices = RowPlan::indicesAt(emitter.indices(), output.value, plan.rows, row, column.index);
+    values.push_back({emitter.emit(output.value, indices), &output});
+    if (!values.back().first)
+      return failure();
+  }
+  OpBuilder::InsertionGuard guard(b);
+  SmallVector<SmallVector<Value>> positions;
+  for (auto [value, output] : values)
+    positions.push_back(RowPlan::indicesAt(emitter.indices(), output->value, plan.rows, row, column.index));
+  if (column.inside && !values.empty())
+    b.setInsertionPointToStart(scf::IfOp::create(b, loc, column.inside, /*withElseRegion=*/false).thenBlock());
+  for (auto [entry, indices] : llvm::zip_equal(values, positions))
+    memref::StoreOp::create(b, loc, entry.first, body.output(entry.second->number), indices);
+  return success();
+}
+
+LogicalResult RowPrinter::storeReduced() {
+  SmallVector<std::pair<Value, const RowOutput *>> values;
+  SmallVector<SmallVector<Value>> positions;
+  for (const RowOutput &output : plan.outputs) {
+    if (!output.reduced)
+      continue;
+    positions.push_back(RowPlan::indicesAt(emitter.indices(), output.value, plan.rows, row, Value()));
+    values.push_back({emitter.emit(output.value, positions.back()), &output});
+    if (!values.back().first)
+      return failure();
+  }
+  if (values.empty())
+    return success();
+  OpBuilder::InsertionGuard guard(b);
+  Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, thread, constant(0));
+  b.setInsertionPointToStart(scf::IfOp::create(b, loc, isFirst, /*withElseRegion=*/false).thenBlock());
+  for (auto [entry, indices] : llvm::zip_equal(values, positions))
+    memref::StoreOp::create(b, loc, entry.first, body.output(entry.second->number), indices);
+  return success();
+}
+
+LogicalResult RowPrinter::emitOutputs() {
+  if (failed(storeReduced()))
+    return failure();
+  if (llvm::all_of(plan.outputs, [](const RowOutput &output) { return output.reduced; }))
+    return success();
+  if (choice.unrolled) {
+    for (Column column : columns)
+      if (failed(storeColumn(column)))
+        return failure();
+    return success();
+  }
+  auto loop = scf::ForOp::create(b, loc, constant(0), constant(choice.columns), constant(1));
+  loop->setAttr("ogc.unroll", b.getI64IntegerAttr(4));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  return storeColumn(columnAt(loop.getInductionVar(), plan.width % choice.threadsARow != 0));
+}
+
+LogicalResult RowPrinter::emit() {
+  emitPosition();
+  for (const auto &stage : plan.stages)
+    if (failed(emitStage(stage)))
+      return failure();
+  if (failed(emitOutputs()))
+    return failure();
+  body.finish();
+  return success();
+}
+
+FailureOr<KernelText> printRow(kern::KernelOp kernel, CudaArch arch, bool &fits) {
+  FailureOr<RowPlan> plan = RowPlan::analyze(kernel.getBody().front());
+  fits = succeeded(plan) && plan->rows > 0 && plan->width > 0 && plan->rows <= (int64_t(1) << 30);
+  if (!fits)
+    return failure();
+  RowChoice choice = chooseRow(plan->rows, plan->width, arch);
+  RowPrinter printer(kernel, *plan, choice);
+  if (failed(printer.emit()))
+    return failure();
+  LaunchShape launch{uint32_t(plan->rows / choice.rowsABlock), choice.threadsARow * choice.rowsABlock, 1, 0};
+  FailureOr<KernelText> text = printEntry(kernel, printer.getBody(), launch, choice.trigger);
+  if (succeeded(text))
+    text->cost = 2;
+  return text;
+}
+
+} // namespace ogc::codegen
