@@ -1,7 +1,99 @@
 //===- Passes.td - passes of the fuse phase ---------------------------------===//
+//
+// In the order of the pipeline: layouts, regions, schedules, kernels.
+//
 #ifndef OGC_PASSES_FUSE_PASSES_TD
 #define OGC_PASSES_FUSE_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
+
+def PropagateLayout : Pass<"ogc-propagate-layout", "::mlir::func::FuncOp"> {
+  let summary = "remove transposes: let each operation work in the layout of what it reads";
+  let description = [{
+    One walk over the function. A transpose is not computed but remembered: its result is its source plus a permutation. What reads it follows:
+    a generic reads the source through permuted maps and, where an operand runs along with the result, writes its result in the same layout;
+    reshapes, slices, pads and concats are done on the source; the transposed right operand of `kern.matmul` becomes `transpose_rhs`. A
+    transpose that only moves dimensions of extent one becomes a reshape. What cannot follow (an anchor, a return) gets one transpose, and one
+    behind a generic that nothing else reads is folded into that generic's maps. Transposes of constants stay on the constant.
+
+    Loops of generics are put in the order of their result's dimensions, so that element-wise results are written through identity maps.
+
+    There is one visit an operation, so the pass ends; if the result had more transposes than before, the function would stay as it was.
+
+    ```mlir
+    %0 = kern.conv %x, %w {…} : (…) -> tensor<1x8x8x16xf32>
+    %1 = linalg.transpose ins(%0) outs(%e) permutation = [0, 3, 1, 2]
+    %2 = linalg.generic {relu, identity maps} ins(%1 : tensor<1x16x8x8xf32>) …
+    %3 = linalg.transpose ins(%2) outs(%f) permutation = [0, 2, 3, 1]
+    %4 = kern.conv %3, %v {…}
+    // becomes
+    %0 = kern.conv %x, %w {…} : (…) -> tensor<1x8x8x16xf32>
+    %2 = linalg.generic {relu, identity maps} ins(%0 : tensor<1x8x8x16xf32>) …
+    %4 = kern.conv %2, %v {…}
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect"];
+}
+
+def FuseRegions : Pass<"ogc-fuse-regions", "::mlir::func::FuncOp"> {
+  let summary = "group tensor operations into kernel regions";
+  let description = [{
+    Groups by iteration space, in three steps; `docs/fusion.md` states the rules:
+
+    1. anchors take in strided views that they read and the element-wise operations that follow them;
+    2. reductions of inner dimensions take in the element-wise operations and reductions over the same rows, before and behind;
+    3. what is left is pulled into its readers where that repeats little work.
+
+    Afterwards the function holds constants, regions, reshapes and the return. Operations on constants form regions of their own, which
+    constant evaluation replaces; splat constants are cloned into the regions. A region's location is the fused location of its operations.
+
+    ```mlir
+    %0 = kern.matmul %x, %w {packed} : (…) -> tensor<1x8x32xf32>
+    %1 = linalg.generic {add} ins(%0, %bias : …) …
+    // becomes
+    %1 = kern.region(%x, %w, %bias) : (…) -> tensor<1x8x32xf32> {
+    ^bb0(%arg0: …, %arg1: …, %arg2: …):
+      %2 = kern.matmul %arg0, %arg1 {packed} : (…) -> tensor<1x8x32xf32>
+      %3 = linalg.generic {add} ins(%2, %arg2 : …) …
+      kern.yield %3 : tensor<1x8x32xf32>
+    }
+    ```
+  }];
+  let options = [Option<"remarks", "remarks", "bool", "false", "emit a remark for each operation that was not fused, with the reason">];
+  let dependentDialects = ["::ogc::kern::KernDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def SelectSchedule : Pass<"ogc-select-schedule", "::mlir::func::FuncOp"> {
+  let summary = "choose how each region becomes code";
+  let description = [{
+    A region with an anchor gets the anchor's schedule, and is checked: the anchor reads arguments or strided views of them, and what follows
+    is element-wise over its result. A region whose generics lie on one row domain with at least 32 elements a row is `row`; any other
+    `pointwise`.
+
+    ```mlir
+    kern.region(%x) : (tensor<8x64xf32>) -> tensor<8xf32> { … linalg.generic {iterator_types = ["parallel", "reduction"]} … }
+    // becomes
+    kern.region(%x) {schedule = #kern.schedule<row>} : …
+    ```
+  }];
+  let dependentDialects = ["::ogc::kern::KernDialect"];
+}
+
+def OutlineKernels : Pass<"ogc-outline-kernels", "::mlir::ModuleOp"> {
+  let summary = "make one kernel of equal regions and launch it";
+  let description = [{
+    Regions of the same operations, types and attributes (locations do not count) share one `kern.kernel @k<number>_<schedule>`, numbered in
+    the order of first use. Every region becomes a `kern.launch` with the region's location.
+
+    ```mlir
+    %1 = kern.region(%x) {schedule = #kern.schedule<row>} : (tensor<8x64xf32>) -> tensor<8xf32> {…}
+    // becomes
+    %1 = kern.launch @k0_row(%x) : (tensor<8x64xf32>) -> tensor<8xf32>
+    kern.kernel @k0_row {schedule = #kern.schedule<row>} {…}
+    ```
+  }];
+  let dependentDialects = ["::ogc::kern::KernDialect"];
+}
 
 #endif

@@ -1,0 +1,198 @@
+//===- GroupPointwise.cpp - everything that one thread an element does ----===//
+//
+// Works from the results back to the inputs, so that all users of an operation have been placed before it. A region computes each element of
+// its result by pulling on its body; an operation may join the region of its users when that does not repeat much work:
+//
+//   - it is read at most once for each of its elements: always;
+//   - it is read more often (broadcast, overlapping windows): when what is repeated stays within `repeatBudget` scalar operations and two loads
+//     for each reading element, and contains no reduction;
+//   - its users lie in several regions: likewise, it is then computed in each of them.
+//
+// Anything else is the result of a region of its own.
+//
+//===----------------------------------------------------------------------===//
+#include "compiler/passes/fuse/Grouping.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace ogc::fuse {
+
+namespace {
+
+/// Scalar operations that may be done again for each element of a reader instead of loading their result.
+constexpr int64_t repeatBudget = 8;
+/// Values that may be loaded again for each element of a reader instead of their result.
+constexpr int64_t repeatLoads = 2;
+
+bool isReduction(Operation *op) {
+  auto generic = dyn_cast<linalg::LinalgOp>(op);
+  return generic && generic.getNumReductionLoops() > 0;
+}
+
+/// Scalar operations for one element of the result: one each, eight for transcendental functions and divisions.
+int64_t costOf(Operation *op) {
+  if (!isa<linalg::GenericOp>(op))
+    return 0;
+  int64_t cost = 0;
+  for (Operation &scalar : op->getRegion(0).front().without_terminator()) {
+    if (isa<math::MathDialect>(scalar.getDialect()) || isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp>(scalar))
+      cost += isa<math::AbsFOp, math::AbsIOp, math::FmaOp, math::CopySignOp>(scalar) ? 1 : 8;
+    else if (!isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp, linalg::IndexOp>(scalar))
+      ++cost;
+  }
+  return cost;
+}
+
+/// How the users of an operation want it.
+struct Demand {
+  SmallVector<int> homes;        ///< the groups that contain the users, in order of first use
+  const char *refusal = nullptr; ///< why it must be stored, if it must
+  bool isRepeated = false;       ///< its elements are read more than once
+  int64_t budget = repeatBudget; ///< the least that the users leave
+};
+
+class PointwiseGrouper {
+public:
+  explicit PointwiseGrouper(Grouping &grouping) : grouping(grouping) {}
+
+  void run() {
+    for (Operation *op : llvm::reverse(grouping.getOps()))
+      if (grouping.isFree(op))
+        place(op);
+  }
+
+private:
+  /// The groups whose regions compute `op`.
+  SmallVector<int> homesOf(Operation *op) {
+    const OpInfo &info = grouping.info(op);
+    if (info.isInlined)
+      return info.homes;
+    return info.group >= 0 ? SmallVector<int>{info.group} : SmallVector<int>{};
+  }
+
+  /// Null when `use` can compute the element that it wants from inside its region; else the reason.
+  const char *whyNotPulled(Operation *op, const Use &use) {
+    Operation *user = use.user;
+    if (user->hasTrait<OpTrait::IsTerminator>())
+      return "returned";
+    const OpInfo &userInfo = grouping.info(user);
+    if (userInfo.isConstant != grouping.info(op).isConstant)
+      return "constant, evaluated at compile time";
+    if (kern::isAnchor(user))
+      return "read by an anchor, not as a strided view";
+    if (llvm::any_of(homesOf(user), [&](int home) { return grouping.group(home).kind != GroupKind::Pointwise; }))
+      return "read by a row or anchor region over another iteration space";
+    if (use.isCaptured && isa<RankedTensorType>(use.operand->get().getType()))
+      return "read at computed positions";
+    if (isReduction(user) && cast<linalg::LinalgOp>(user).isDpsInit(use.operand))
+      return "the initial value of a reduction";
+    return nullptr;
+  }
+
+  /// How often `use` reads each element, rounded up.
+  int64_t readsPerElement(const Use &use) {
+    auto structured = dyn_cast<linalg::LinalgOp>(use.user);
+    if (!structured || use.isCaptured)
+      return 1;
+    int64_t iterations = 1;
+    for (int64_t range : structured.getStaticLoopRanges())
+      iterations *= range;
+    int64_t elements = std::max<int64_t>(1, elementsOf(use.operand->get()));
+    return (iterations + elements - 1) / elements;
+  }
+
+  Demand demandOf(Operation *op) {
+    Demand demand;
+    llvm::SmallDenseSet<int> seen;
+    for (Value result : op->getResults()) {
+      for (Use use : grouping.usesOf(result)) {
+        const OpInfo &userInfo = grouping.info(use.user);
+        if (const char *reason = whyNotPulled(op, use))
+          demand.refusal = reason;
+        for (int home : homesOf(use.user))
+          if (seen.insert(home).second)
+            demand.homes.push_back(home);
+        if (userInfo.isRepeated || userInfo.isInlined)
+          demand.budget = std::min(demand.budget, userInfo.budget);
+        demand.isRepeated |= userInfo.isRepeated || userInfo.isInlined || readsPerElement(use) > 1;
+      }
+    }
+    return demand;
+  }
+
+  bool isCheap(Operation *op, const Demand &demand) {
+    if (isReduction(op) || isa<tensor::ConcatOp>(op))
+      return false;
+    int64_t loads = llvm::count_if(grouping.inputsOf(op), [&](Value input) { return !grouping.isCheapConstant(input); });
+    return loads <= repeatLoads && costOf(op) <= demand.budget;
+  }
+
+  void place(Operation *op) {
+    OpInfo &info = grouping.info(op);
+    bool isScalar = llvm::none_of(op->getResultTypes(), [](Type type) { return isa<RankedTensorType>(type); });
+    Demand demand = demandOf(op);
+    if (isScalar) { // a scalar is no buffer: it goes wherever it is used
+      info.isInlined = true;
+      info.homes = demand.homes;
+      info.budget = demand.budget;
+      return;
+    }
+    if (!demand.refusal && demand.homes.size() == 1 && (!demand.isRepeated || isCheap(op, demand))) {
+      info.isRepeated = demand.isRepeated;
+      info.budget = demand.budget - costOf(op);
+      grouping.addToGroup(demand.homes.front(), op);
+      return;
+    }
+    if (!demand.refusal && demand.homes.size() > 1 && isCheap(op, demand)) {
+      info.isInlined = true;
+      info.homes = demand.homes;
+      info.budget = demand.budget - costOf(op);
+      return;
+    }
+    if (joinAsSecondResult(op, demand))
+      return;
+    if (demand.refusal)
+      grouping.remark(op, demand.refusal);
+    else if (demand.homes.size() == 1)
+      grouping.remark(op, "would be computed more than once for each element");
+    else
+      grouping.remark(op, "read by several regions and too dear to repeat");
+    grouping.addGroup(GroupKind::Pointwise, op);
+  }
+
+  /// An element-wise operation read by an element-wise one of equal shape is computed there and stored as well.
+  bool joinAsSecondResult(Operation *op, const Demand &demand) {
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    if (!generic || !isElementwise(generic) || op->getNumResults() != 1)
+      return false;
+    for (Use use : grouping.usesOf(op->getResult(0))) {
+      auto user = dyn_cast<linalg::GenericOp>(use.user);
+      if (!user || whyNotPulled(op, use) || !isElementwise(user) || use.isReshaped || use.isCaptured || !mapOf(*use.operand).isIdentity())
+        continue;
+      const OpInfo &userInfo = grouping.info(user);
+      if (userInfo.group < 0 || userInfo.isRepeated || !storesShape(userInfo.group, op) || grouping.wouldFormCycle(userInfo.group, op))
+        continue;
+      grouping.addToGroup(userInfo.group, op);
+      return true;
+    }
+    return false;
+  }
+
+  /// True when the region's results have the shape of the result of `op`; its first member is its result.
+  bool storesShape(int id, Operation *op) {
+    auto stored = cast<RankedTensorType>(grouping.group(id).ops.front()->getResult(0).getType());
+    return stored.getShape() == cast<RankedTensorType>(op->getResult(0).getType()).getShape();
+  }
+
+  Grouping &grouping;
+};
+
+} // namespace
+
+void groupPointwise(Grouping &grouping) { PointwiseGrouper(grouping).run(); }
+
+} // namespace ogc::fuse

@@ -1,0 +1,93 @@
+//===- GrowAnchors.cpp - element-wise chains behind anchors ---------------===//
+#include "compiler/passes/fuse/Grouping.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include <map>
+
+using namespace mlir;
+
+namespace ogc::fuse {
+
+namespace {
+
+/// Anchors on the longest path from the inputs to each anchor: the deepest one takes an operation that several could take, because the others
+/// are computed by then.
+SmallVector<Operation *> anchorsDeepestFirst(Grouping &grouping) {
+  llvm::DenseMap<Operation *, unsigned> depth;
+  SmallVector<Operation *> anchors;
+  for (Operation *op : grouping.getOps()) {
+    unsigned deepest = 0;
+    for (Value input : grouping.inputsOf(op))
+      if (Operation *def = input.getDefiningOp())
+        deepest = std::max(deepest, depth.lookup(def));
+    bool isAnchor = kern::isAnchor(op);
+    depth[op] = deepest + isAnchor;
+    if (isAnchor && grouping.isFree(op))
+      anchors.push_back(op);
+  }
+  llvm::sort(anchors, [&](Operation *a, Operation *b) {
+    unsigned depthA = depth.lookup(a), depthB = depth.lookup(b);
+    return depthA != depthB ? depthA > depthB : grouping.info(a).index > grouping.info(b).index;
+  });
+  return anchors;
+}
+
+/// Null when `generic` computes element i of its results from element i of all values of group `id` that it reads; else the reason.
+const char *whyNotEpilogue(Grouping &grouping, int id, linalg::GenericOp generic) {
+  if (!isElementwise(generic))
+    return "not element-wise";
+  if (grouping.info(generic).isConstant != grouping.group(id).isConstant)
+    return "computed from constants only";
+  for (Value input : grouping.inputsOf(generic)) {
+    Operation *def = stripReshapes(input).getDefiningOp();
+    if (!def || grouping.info(def).group != id)
+      continue;
+    for (Use use : grouping.usesOf(stripReshapes(input))) {
+      if (use.user != generic.getOperation())
+        continue;
+      if (use.isCaptured)
+        return "reads the result at computed positions";
+      if (!mapOf(*use.operand).isIdentity())
+        return "reads the result through another map than the identity";
+    }
+  }
+  return nullptr;
+}
+
+void growAnchor(Grouping &grouping, Operation *anchor) {
+  int id = grouping.addGroup(GroupKind::Anchor, anchor);
+  // In block order, so that an operation is looked at after all that it reads.
+  std::map<unsigned, Operation *> candidates;
+  auto addUsers = [&](Operation *member) {
+    for (Value result : member->getResults())
+      for (Use use : grouping.usesOf(result))
+        candidates.try_emplace(grouping.info(use.user).index, use.user);
+  };
+  addUsers(anchor);
+  while (!candidates.empty()) {
+    Operation *op = candidates.begin()->second;
+    candidates.erase(candidates.begin());
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    if (!generic || !grouping.isFree(op))
+      continue;
+    if (const char *reason = whyNotEpilogue(grouping, id, generic)) {
+      grouping.remark(op, Twine("into ") + anchor->getName().getStringRef() + ": " + reason);
+      continue;
+    }
+    if (grouping.wouldFormCycle(id, op)) {
+      grouping.remark(op, Twine("into ") + anchor->getName().getStringRef() + ": another operand depends on it on a way outside");
+      continue;
+    }
+    grouping.addToGroup(id, op);
+    addUsers(op);
+  }
+}
+
+} // namespace
+
+void growAnchors(Grouping &grouping) {
+  for (Operation *anchor : anchorsDeepestFirst(grouping))
+    growAnchor(grouping, anchor);
+}
+
+} // namespace ogc::fuse

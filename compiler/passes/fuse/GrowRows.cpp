@@ -1,0 +1,100 @@
+//===- GrowRows.cpp - row reductions with what feeds and follows them -----===//
+#include "compiler/passes/fuse/Grouping.h"
+#include "compiler/passes/fuse/RowDomain.h"
+
+using namespace mlir;
+
+namespace ogc::fuse {
+
+namespace {
+
+class RowGrower {
+public:
+  RowGrower(Grouping &grouping, linalg::GenericOp reduction, RowDomain domain)
+      : grouping(grouping), domain(std::move(domain)), id(grouping.addGroup(GroupKind::Row, reduction)) {
+    roles[reduction] = RowRole::Reduction;
+    work.push_back(reduction);
+  }
+
+  void run() {
+    while (!work.empty()) {
+      Operation *member = work.pop_back_val();
+      SmallVector<Operation *> neighbours;
+      for (Value input : grouping.inputsOf(member))
+        if (Operation *def = stripReshapes(input).getDefiningOp())
+          neighbours.push_back(def);
+      for (Value result : member->getResults())
+        for (Use use : grouping.usesOf(result))
+          neighbours.push_back(use.user);
+      for (Operation *neighbour : neighbours)
+        tryAdd(neighbour);
+    }
+  }
+
+private:
+  void tryAdd(Operation *op) {
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    if (!generic || !grouping.isFree(op) || kern::isAnchor(op))
+      return;
+    if (grouping.info(op).isConstant != grouping.group(id).isConstant)
+      return;
+    RowRole role = domain.roleOf(generic);
+    if (role == RowRole::None)
+      return grouping.remark(op, "into a row: its loops are not those of the row");
+    roles[op] = role;
+    if (!isRowLocal(op)) {
+      roles.erase(op);
+      return grouping.remark(op, "into a row: reads other rows");
+    }
+    if (grouping.wouldFormCycle(id, op)) {
+      roles.erase(op);
+      return grouping.remark(op, "into a row: a way outside leads from the row back to it");
+    }
+    grouping.addToGroup(id, op);
+    work.push_back(op);
+    // A neighbour refused before may fit now that more of what it reads is inside: it is seen again as a neighbour of `op`.
+  }
+
+  /// True when all reads between `op` and the members stay in one row.
+  bool isRowLocal(Operation *op) {
+    for (Value input : grouping.inputsOf(op)) {
+      Value source = stripReshapes(input);
+      Operation *def = source.getDefiningOp();
+      if (def && roles.count(def) && !readsOwnRows(source, def, op))
+        return false;
+    }
+    for (Value result : op->getResults())
+      for (Use use : grouping.usesOf(result))
+        if (roles.count(use.user) && !readsOwnRows(result, op, use.user))
+          return false;
+    return true;
+  }
+
+  bool readsOwnRows(Value value, Operation *def, Operation *reader) {
+    return llvm::all_of(grouping.usesOf(value), [&](Use use) {
+      return use.user != reader ||
+             (!use.isCaptured && domain.readsOwnRow(*use.operand, roles[reader], roles[def], use.isReshaped));
+    });
+  }
+
+  Grouping &grouping;
+  RowDomain domain;
+  int id;
+  llvm::DenseMap<Operation *, RowRole> roles; ///< of the members, and of the operation being tried
+  SmallVector<Operation *> work;
+};
+
+} // namespace
+
+void growRows(Grouping &grouping) {
+  for (Operation *op : grouping.getOps()) {
+    auto reduction = dyn_cast<linalg::GenericOp>(op);
+    if (!reduction || !grouping.isFree(op))
+      continue;
+    FailureOr<RowDomain> domain = RowDomain::ofReduction(reduction);
+    if (succeeded(domain))
+      RowGrower(grouping, reduction, *domain).run();
+  }
+}
+
+} // namespace ogc::fuse

@@ -1,0 +1,80 @@
+//===- RowDomain.cpp - the iteration space of a row schedule --------------===//
+#include "compiler/passes/fuse/RowDomain.h"
+
+#include "compiler/passes/fuse/Grouping.h"
+
+using namespace mlir;
+
+namespace ogc::fuse {
+
+/// The extents of dimensions that are not one.
+static SmallVector<int64_t> nonUnit(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> result;
+  llvm::copy_if(shape, std::back_inserter(result), [](int64_t extent) { return extent != 1; });
+  return result;
+}
+
+int64_t RowDomain::inner() const {
+  int64_t product = 1;
+  for (int64_t extent : ArrayRef(shape).drop_front(numOuter))
+    product *= extent;
+  return product;
+}
+
+FailureOr<RowDomain> RowDomain::ofReduction(linalg::GenericOp op) {
+  if (op.getNumReductionLoops() == 0)
+    return failure();
+  RowDomain domain{op.getStaticLoopRanges(), op.getNumParallelLoops()};
+  if (domain.roleOf(op) != RowRole::Reduction || domain.inner() < minInner)
+    return failure();
+  bool readsInOrder = llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *input) { return mapOf(*input).isIdentity(); });
+  if (!readsInOrder)
+    return failure();
+  return domain;
+}
+
+RowRole RowDomain::roleOf(linalg::GenericOp op) const {
+  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+  if (op.getNumReductionLoops() == 0) {
+    if (!isElementwise(op))
+      return RowRole::None;
+    if (ranges == shape)
+      return RowRole::Full;
+    return nonUnit(ranges) == nonUnit(ArrayRef(shape).take_front(numOuter)) ? RowRole::Statistic : RowRole::None;
+  }
+  if (ranges != shape)
+    return RowRole::None;
+  SmallVector<utils::IteratorType> iterators = op.getIteratorTypesArray();
+  for (auto [i, iterator] : llvm::enumerate(iterators))
+    if ((i < numOuter) != (iterator == utils::IteratorType::parallel))
+      return RowRole::None;
+  AffineMap outer = AffineMap::getMultiDimIdentityMap(shape.size(), op.getContext()).getMajorSubMap(numOuter);
+  bool writesOuter = llvm::all_of(op.getDpsInitsMutable(), [&](OpOperand &init) { return mapOf(init) == outer; });
+  return writesOuter ? RowRole::Reduction : RowRole::None;
+}
+
+bool RowDomain::readsOwnRow(OpOperand &operand, RowRole readerRole, RowRole valueRole, bool isReshaped) const {
+  auto reader = cast<linalg::GenericOp>(operand.getOwner());
+  AffineMap map = mapOf(operand);
+  if (valueRole == RowRole::Full)
+    return readerRole != RowRole::Statistic && map.isIdentity() && !isReshaped;
+
+  // A reduced value: the outer loops of extents other than one must be read in order, and nothing else.
+  SmallVector<int64_t> ranges = reader.getStaticLoopRanges();
+  SmallVector<unsigned> read, wanted;
+  for (AffineExpr expr : map.getResults()) {
+    if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+      if (ranges[dim.getPosition()] != 1)
+        read.push_back(dim.getPosition());
+    } else if (!isa<AffineConstantExpr>(expr) || cast<AffineConstantExpr>(expr).getValue() != 0) {
+      return false;
+    }
+  }
+  unsigned outerLoops = readerRole == RowRole::Statistic ? ranges.size() : numOuter;
+  for (unsigned i = 0; i < outerLoops; ++i)
+    if (ranges[i] != 1)
+      wanted.push_back(i);
+  return read == wanted;
+}
+
+} // namespace ogc::fuse

@@ -1,0 +1,41 @@
+//===- RowDomain.h - the iteration space of a row schedule ----------------===//
+#ifndef OGC_PASSES_FUSE_ROWDOMAIN_H
+#define OGC_PASSES_FUSE_ROWDOMAIN_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace ogc::fuse {
+
+/// How an operation lies in a row domain.
+enum class RowRole {
+  None,      ///< does not
+  Full,      ///< element-wise over [outer…, inner…]
+  Reduction, ///< reduces the inner dimensions of [outer…, inner…]
+  Statistic, ///< element-wise over [outer…]: works on reduced values
+};
+
+/// The iteration space [outer…, inner…] whose inner dimensions are reduced; one kernel block does one row.
+struct RowDomain {
+  llvm::SmallVector<int64_t> shape;
+  unsigned numOuter = 0;
+
+  /// Rows shorter than this are left to one thread an element.
+  static constexpr int64_t minInner = 32;
+
+  /// The domain of a reduction: all reduced loops innermost, results written in the order of the outer loops, some input read in the order
+  /// of the loops, at least `minInner` elements reduced. Failure when `op` is none such.
+  static mlir::FailureOr<RowDomain> ofReduction(mlir::linalg::GenericOp op);
+
+  int64_t inner() const;
+
+  /// The role of `op` by its loops and result maps.
+  RowRole roleOf(mlir::linalg::GenericOp op) const;
+
+  /// True when `reader`, of role `readerRole`, reads through `operand` only elements of its own row of a value made by an operation of
+  /// role `valueRole`; `isReshaped` says that reshapes lie between.
+  bool readsOwnRow(mlir::OpOperand &operand, RowRole readerRole, RowRole valueRole, bool isReshaped) const;
+};
+
+} // namespace ogc::fuse
+
+#endif
