@@ -50,6 +50,7 @@ struct FuseRegions : impl::FuseRegionsBase<FuseRegions> {
     fuse::growAnchors(grouping);
     fuse::growRows(grouping);
     fuse::groupPointwise(grouping);
+    grouping.emitMisses();
     if (failed(fuse::buildRegions(grouping)))
       signalPassFailure();
   }

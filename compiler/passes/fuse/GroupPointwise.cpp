@@ -156,11 +156,11 @@ private:
     if (joinAsSecondResult(op, demand))
       return;
     if (demand.refusal)
-      grouping.remark(op, demand.refusal);
+      grouping.noteMiss(op, -1, demand.refusal);
     else if (demand.homes.size() == 1)
-      grouping.remark(op, "would be computed more than once for each element");
+      grouping.noteMiss(op, -1, "would be computed more than once for each element");
     else
-      grouping.remark(op, "read by several regions and too dear to repeat");
+      grouping.noteMiss(op, -1, "read by several regions and too dear to repeat");
     grouping.addGroup(GroupKind::Pointwise, op);
   }
 

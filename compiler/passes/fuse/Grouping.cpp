@@ -67,7 +67,7 @@ void Grouping::absorbViews(Operation *anchor) {
     if (view.chain.empty() || infos[view.chain.front()].isConstant)
       continue;
     if (!isSuitable(view, value)) {
-      remark(value.getDefiningOp(), "view not read in place: its innermost stride is not one");
+      noteMiss(value.getDefiningOp(), -1, "view not read in place: its innermost stride is not one");
       continue;
     }
     viewUses[stripReshapes(view.root)].push_back(&operand);
@@ -215,9 +215,17 @@ bool Grouping::wouldFormCycle(int id, Operation *op) {
   return false;
 }
 
-void Grouping::remark(Operation *op, const Twine &reason) {
-  if (emitRemarks)
-    op->emitRemark() << "not fused: " << reason;
+void Grouping::noteMiss(Operation *op, int id, const Twine &reason) {
+  if (emitRemarks && !infos[op].isConstant)
+    misses[{op, id}] = reason.str();
+}
+
+void Grouping::emitMisses() {
+  for (auto &[key, reason] : misses) {
+    auto [op, id] = key;
+    if (id < 0 || infos[op].group != id)
+      op->emitRemark() << "not fused: " << reason;
+  }
 }
 
 } // namespace ogc::fuse

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace ogc::fuse {
 
@@ -78,8 +79,11 @@ public:
   /// True when group `id` together with `op` would depend on itself through something outside.
   bool wouldFormCycle(int id, mlir::Operation *op);
 
-  /// Says why `op` was not fused, when remarks are asked for.
-  void remark(mlir::Operation *op, const llvm::Twine &reason);
+  /// Notes why `op` did not join group `id` (-1: any group of its readers).
+  void noteMiss(mlir::Operation *op, int id, const llvm::Twine &reason);
+
+  /// Emits a remark for each operation that stayed out of a group in the end, when remarks are asked for.
+  void emitMisses();
 
   /// Operations of the block in order, without the return.
   llvm::ArrayRef<mlir::Operation *> getOps() const { return ops; }
@@ -93,6 +97,7 @@ private:
   std::vector<mlir::Operation *> ops;
   std::vector<Group> groups;
   llvm::DenseMap<mlir::Operation *, OpInfo> infos;
+  llvm::MapVector<std::pair<mlir::Operation *, int>, std::string> misses; ///< the last reason for each operation and group
   llvm::DenseMap<mlir::OpOperand *, StridedView> views;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::OpOperand *>> viewUses;
 };

@@ -71,11 +71,11 @@ void growAnchor(Grouping &grouping, Operation *anchor) {
     if (!generic || !grouping.isFree(op))
       continue;
     if (const char *reason = whyNotEpilogue(grouping, id, generic)) {
-      grouping.remark(op, Twine("into ") + anchor->getName().getStringRef() + ": " + reason);
+      grouping.noteMiss(op, id, Twine("into ") + anchor->getName().getStringRef() + ": " + reason);
       continue;
     }
     if (grouping.wouldFormCycle(id, op)) {
-      grouping.remark(op, Twine("into ") + anchor->getName().getStringRef() + ": another operand depends on it on a way outside");
+      grouping.noteMiss(op, id, Twine("into ") + anchor->getName().getStringRef() + ": another operand depends on it on a way outside");
       continue;
     }
     grouping.addToGroup(id, op);

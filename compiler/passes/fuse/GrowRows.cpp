@@ -40,15 +40,15 @@ private:
       return;
     RowRole role = domain.roleOf(generic);
     if (role == RowRole::None)
-      return grouping.remark(op, "into a row: its loops are not those of the row");
+      return grouping.noteMiss(op, id, "into a row: its loops are not those of the row");
     roles[op] = role;
     if (!isRowLocal(op)) {
       roles.erase(op);
-      return grouping.remark(op, "into a row: reads other rows");
+      return grouping.noteMiss(op, id, "into a row: reads other rows");
     }
     if (grouping.wouldFormCycle(id, op)) {
       roles.erase(op);
-      return grouping.remark(op, "into a row: a way outside leads from the row back to it");
+      return grouping.noteMiss(op, id, "into a row: a way outside leads from the row back to it");
     }
     grouping.addToGroup(id, op);
     work.push_back(op);

@@ -232,10 +232,17 @@ bool LayoutPropagator::visitConcat(tensor::ConcatOp op) {
   return true;
 }
 
+/// Chains of reshapes become the one with the finest groups, through which strides can be seen.
+bool LayoutPropagator::visitReshape(Operation *op, Value source) {
+  Value result = op->getResult(0), reshaped = createReshape(builder, op->getLoc(), source, shapeOf(result));
+  set(result, reshaped, identity(shapeOf(result).size()));
+  return true;
+}
+
 bool LayoutPropagator::visitExpand(tensor::ExpandShapeOp op) {
   auto [source, permutation] = get(op.getSrc());
   if (!isMoved(op.getSrc()))
-    return false;
+    return visitReshape(op, source);
   SmallVector<ReassociationIndices> groups = op.getReassociationIndices();
   SmallVector<ReassociationIndices> sourceGroups(groups.size());
   SmallVector<int64_t> shape, firstOfGroup(groups.size());
@@ -259,7 +266,7 @@ bool LayoutPropagator::visitExpand(tensor::ExpandShapeOp op) {
 bool LayoutPropagator::visitCollapse(tensor::CollapseShapeOp op) {
   auto [source, permutation] = get(op.getSrc());
   if (!isMoved(op.getSrc()))
-    return false;
+    return visitReshape(op, source);
   ArrayRef<int64_t> sourceShape = shapeOf(source);
   // Places among the source's dimensions of extents other than one.
   SmallVector<int64_t> place(sourceShape.size(), -1);

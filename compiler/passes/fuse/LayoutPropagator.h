@@ -38,6 +38,7 @@ private:
   bool visitConcat(mlir::tensor::ConcatOp op);
   bool visitExpand(mlir::tensor::ExpandShapeOp op);
   bool visitCollapse(mlir::tensor::CollapseShapeOp op);
+  bool visitReshape(mlir::Operation *op, mlir::Value source);
   bool visitMatmul(mlir::Operation *op);
   void visit(mlir::Operation *op);
   void visitOther(mlir::Operation *op);
