@@ -31,6 +31,18 @@ Shape iota(int64_t begin, int64_t end) {
 // Gathers
 //===----------------------------------------------------------------------===//
 
+/// Data and indices of one rank, the axis inside it, and no extent of the indices beyond that of the data but along the axis.
+LogicalResult checkSameRank(Node &n, int64_t axis) {
+  if (n.inRank(0) != n.inRank(1))
+    return n.fail("data has rank " + Twine(n.inRank(0)) + " and indices have rank " + Twine(n.inRank(1)) + ", expected equal ranks");
+  if (axis < 0 || axis >= n.inRank(0))
+    return n.fail("axis is out of range for rank " + Twine(n.inRank(0)));
+  for (int64_t d = 0; d < n.inRank(0); ++d)
+    if (d != axis && n.inShape(1)[d] > n.inShape(0)[d])
+      return n.fail("indices have extent " + Twine(n.inShape(1)[d]) + " in dimension " + Twine(d) + ", expected at most " + Twine(n.inShape(0)[d]));
+  return success();
+}
+
 /// The common step of constant indices in [0, extent), or nothing when they are no arithmetic sequence. A single index has step 1.
 std::optional<int64_t> constantStep(const Shape &indices) {
   int64_t step = indices.size() > 1 ? indices[1] - indices[0] : 1;
@@ -91,6 +103,8 @@ LogicalResult gather(Node &n) {
 
 LogicalResult gatherElements(Node &n) {
   int64_t axis = wrapAxis(n.op.getI64("axis"), n.inRank(0));
+  if (failed(checkSameRank(n, axis)))
+    return failure();
   if (n.inShape(0)[axis] == 0 && numElements(n.outShape()) != 0)
     return n.fail("gathers from an axis without elements");
   Value data = n.in(0);
@@ -107,7 +121,11 @@ LogicalResult gatherElements(Node &n) {
 
 /// out[batch..., i..., slice...] = data[batch..., indices[batch..., i..., :]..., slice...].
 LogicalResult gatherNd(Node &n) {
+  if (n.inRank(1) < 1)
+    return n.fail("indices are a scalar");
   int64_t batch = n.op.getI64("batch_dims"), depth = n.inShape(1).back(), indexDims = n.inRank(1) - 1;
+  if (batch + depth > n.inRank(0) || batch > indexDims)
+    return n.fail("indices of depth " + Twine(depth) + " with " + Twine(batch) + " batch dimensions do not fit data of rank " + Twine(n.inRank(0)));
   unsigned outRank = static_cast<unsigned>(n.outShape().size());
   Value data = n.in(0);
   for (int64_t j = 0; j < depth; ++j)
@@ -206,6 +224,8 @@ LogicalResult scatterNd(Node &n) {
   auto combine = readReduction(n);
   if (failed(combine))
     return failure();
+  if (n.inRank(1) < 1 || n.inShape(1).back() > n.inRank(0))
+    return n.fail("indices do not fit data of rank " + Twine(n.inRank(0)));
   int64_t depth = n.inShape(1).back(), count = numElements(n.inShape(1).drop_back()), rank = n.inRank(0);
   if (count == 0 || numElements(n.outShape()) == 0)
     return n.result(n.in(0));
@@ -247,6 +267,8 @@ LogicalResult scatterElements(Node &n) {
   if (failed(combine))
     return failure();
   int64_t rank = n.inRank(0), axis = wrapAxis(n.op.getI64("axis"), rank);
+  if (failed(checkSameRank(n, axis)))
+    return failure();
   if (numElements(n.inShape(1)) == 0)
     return n.result(n.in(0));
   // Positions without an update get an index that names nothing.

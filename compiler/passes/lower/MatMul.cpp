@@ -85,7 +85,7 @@ Value collapseBatch(Builder &b, Value v, ArrayRef<int64_t> batch) {
   return reshape(b, v, {numElements(batch), shape[shape.size() - 2], shape.back()});
 }
 
-/// lhs [..., M, K] times rhs [..., K, N] with at least two dimensions each; f32 or the accumulator type; the shape is [batch..., M, N].
+/// lhs [..., M, K] times rhs [..., K, N] with at least two dimensions each: [batch..., M, N] in the storage type, rounded in the shape of the anchor.
 Value anchorMatmul(Node &n, Value lhs, Value rhs, bool rhsIsConstant, ArrayRef<int64_t> batch) {
   int64_t m = shapeOf(lhs)[shapeOf(lhs).size() - 2], k = shapeOf(lhs).back(), columns = shapeOf(rhs).back();
   Shape shape(batch);
@@ -101,11 +101,11 @@ Value anchorMatmul(Node &n, Value lhs, Value rhs, bool rhsIsConstant, ArrayRef<i
       auto [source, transposed] = lookThroughTranspose(n.b, rhs);
       weight = {reshape(n.b, source, transposed ? Shape{1, columns, k} : Shape{1, k, columns}), false, transposed};
     }
-    return reshape(n.b, matmul(n, rows, weight, columns), shape);
+    return reshape(n.b, convertFloat(n.b, matmul(n, rows, weight, columns), n.outElement()), shape);
   }
   auto [source, transposed] = lookThroughTranspose(n.b, rhs);
   Rhs weight{collapseBatch(n.b, source, batch), false, transposed};
-  return reshape(n.b, matmul(n, collapseBatch(n.b, lhs, batch), weight, columns), shape);
+  return reshape(n.b, convertFloat(n.b, matmul(n, collapseBatch(n.b, lhs, batch), weight, columns), n.outElement()), shape);
 }
 
 /// Vectors as matrices; returns the batch shape of the result.
@@ -125,7 +125,7 @@ LogicalResult matMul(Node &n) {
   Shape batch = promote(n, lhs, rhs);
   Value product;
   if (isAnchorElement(n.outElement())) {
-    product = convertFloat(n.b, anchorMatmul(n, lhs, rhs, n.isConstantIn(1), batch), n.outElement());
+    product = anchorMatmul(n, lhs, rhs, n.isConstantIn(1), batch);
   } else {
     Shape shape(batch);
     shape.append({shapeOf(lhs)[shapeOf(lhs).size() - 2], shapeOf(rhs).back()});
