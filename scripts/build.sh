@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # usage: build.sh [PRESET [TARGET...]]     Configures and builds a preset (release, dev, asan); see CMakePresets.json.
 # OGC_BUILD_DIR moves the build folder, build/ for release.
+set -euo pipefail
 source "$(dirname "$0")/env.sh"
 cd "$OGC_ROOT"
 preset=${1:-release}

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the onnx C++ libraries (schemas, shape inference, checker) from the source package of PyPI into the cache folder, once.
 # Takes three to four minutes on two cores. Debian's own onnx package is too old (opset 17).
+set -euo pipefail
 source "$(dirname "$0")/env.sh"
 
 version=$OGC_ONNX_VERSION

@@ -1,5 +1,4 @@
-# Sourced by the other scripts, never run: where the tree, the cache folder and the Python environment are, and two small helpers.
-set -euo pipefail
+# Sourced by the other scripts (and by hand, for the PATH): where the tree, the cache folder and the Python environment are, and two small helpers.
 
 OGC_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export OGC_ROOT

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # CUDA headers and NVRTC for cmake/OgcCuda.cmake: nothing to do where a toolkit is installed, else PyPI's wheels of it are unpacked into
 # the cache folder as cuda-13.0/{include,lib}.
+set -euo pipefail
 source "$(dirname "$0")/env.sh"
 
 for root in "${OGC_CUDA_ROOT:-}" "${CUDA_HOME:-}" /usr/local/cuda "$OGC_CACHE_DIR/cuda-13.0"; do

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # usage: format.sh check|fix     Checks or fixes the layout of all C++ and CUDA text with the pinned clang-format.
+set -euo pipefail
 source "$(dirname "$0")/env.sh"
 cd "$OGC_ROOT"
 case "${1:-}" in

@@ -2,6 +2,7 @@
 # Installs everything that a build needs on a Debian 12 machine and does nothing, quickly, when all is there:
 #   Debian packages (packages.txt), a Python environment (requirements.txt), the onnx C++ libraries, CUDA headers and NVRTC.
 # The last three go into the cache folder, $OGC_CACHE_DIR or ~/.cache/ogc.
+set -euo pipefail
 source "$(dirname "$0")/env.sh"
 
 as_root() {

@@ -2,6 +2,7 @@
 # usage: test.sh [SUITE...]     Sets the machine up, builds the release preset and runs the suites: format layering scripts lit unit e2e.
 # Prints a line a suite and ends with "N passed, N failed, N skipped" over all; exit code 1 when a test failed.
 # OGC_BUILD_DIR moves the build folder, OGC_TEST_JOBS sets the number of test processes (2).
+set -euo pipefail
 source "$(dirname "$0")/env.sh"
 cd "$OGC_ROOT"
 suites=${*:-format layering scripts lit unit e2e}

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # usage: tidy.sh [BUILD_DIR [FILE...]]     Runs clang-tidy (.clang-tidy) on the given files, or on all; needs a configured build folder.
 # About five seconds a file, so it is not part of scripts/test.sh: run it on what you change.
+set -euo pipefail
 source "$(dirname "$0")/env.sh"
 cd "$OGC_ROOT"
 build=${1:-build}
