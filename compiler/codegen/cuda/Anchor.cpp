@@ -1,13 +1,348 @@
 //===- Anchor.cpp - calls of the hand-written templates -------------------===//
-#include "compiler/codegen/cuda/Schedules.h"
+//
+// A kernel with an anchor is a configuration (a struct of enum members), an epilogue functor and an entry that calls the template with
+// the operands' pointers; see device/README.md.
+//
+#include "compiler/analysis/StridedView.h"
+#include "compiler/codegen/cuda/AnchorChoice.h"
+#include "compiler/codegen/cuda/Epilogue.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
+using llvm::divideCeil;
 
 namespace ogc::codegen {
 
+namespace {
+
+/// An anchor operand as a kernel argument seen through strides.
+struct Operand {
+  unsigned argument = 0;
+  StridedView view;
+  int bytes = 0; ///< an element
+
+  std::string pointer() const { return "p" + std::to_string(argument) + (view.offset ? " + " + std::to_string(view.offset) : ""); }
+
+  /// Elements of one load (8, 4, 2 or 1; 16 bytes at most): `unit` is the dimension that loads run along, all other strides in `others` and
+  /// the offset must be multiples, and so must `extents`.
+  int vector(int64_t unit, ArrayRef<int64_t> others, ArrayRef<int64_t> extents = {}) const {
+    if (unit != 1)
+      return 1;
+    for (int width = 16 / bytes; width > 1; width /= 2)
+      if (view.offset % width == 0 && llvm::all_of(others, [&](int64_t s) { return s % width == 0; }) &&
+          llvm::all_of(extents, [&](int64_t e) { return e % width == 0; }))
+        return width;
+    return 1;
+  }
+};
+
+/// The text of a configuration struct.
+class Config {
+public:
+  Config(StringRef name, StringRef defaults, StringRef element) {
+    text = ("struct " + name + " : ogc::" + defaults + " {\n  using Element = " + element + ";\n").str();
+  }
+  void use(StringRef name, StringRef type) { text += ("  using " + name + " = " + type + ";\n").str(); }
+  void set(StringRef name, int64_t value) {
+    std::string &list = llvm::isInt<32>(value) ? small : large;
+    list += (list.empty() ? "" : ", ") + (name + " = " + Twine(value)).str();
+  }
+  std::string str() const {
+    return text + "  enum { " + small + " };\n" + (large.empty() ? "" : "  enum : long long { " + large + " };\n") + "};\n";
+  }
+
+private:
+  std::string text, small, large;
+};
+
+class AnchorPrinter {
+public:
+  AnchorPrinter(kern::KernelOp kernel, CudaArch arch, bool &fits)
+      : kernel(kernel), arch(arch), fits(fits), types(needsWideIndex(kernel)), constant(constantArguments(kernel)) {}
+
+  FailureOr<KernelText> print(Operation *anchor);
+
+private:
+  LogicalResult printMatmul(kern::MatmulOp op);
+  LogicalResult printGemv(kern::MatmulOp op, const Operand &a, const Operand &b);
+  LogicalResult printConv(kern::ConvOp op);
+  LogicalResult printDepthwise(kern::DepthwiseConvOp op);
+  LogicalResult printAttention(kern::AttentionOp op);
+
+  std::optional<Operand> resolve(Value value);
+  /// The widest load of channels of a depthwise convolution, which is also how many the epilogue takes at most.
+  int channelLanes(kern::DepthwiseConvOp op);
+  void setTile(Config &config, const TileChoice &tile, int64_t batch, int64_t m, int64_t n);
+  void setProducts(Config &config, const Operand &operand, kern::MathMode math) {
+    config.set("Products", operand.bytes == 4 && math == kern::MathMode::IEEE ? 3 : 1);
+  }
+  /// Fills B's members; the strides of a batch that is repeated are zero.
+  void setB(Config &config, kern::MatmulOp op, const Operand &b);
+  /// True for panels that lie row-major in their buffer.
+  static bool isDense(Value value, const Operand &operand);
+  std::string elementName(Value value) const { return types.name(cast<RankedTensorType>(value.getType()).getElementType()); }
+  LogicalResult unfit() {
+    fits = false;
+    return failure();
+  }
+
+  kern::KernelOp kernel;
+  CudaArch arch;
+  bool &fits;
+  CudaTypes types;
+  SmallVector<bool> constant;
+  Epilogue epilogue;
+  // The parts of the result.
+  std::string header, config, call;
+  LaunchShape launch;
+};
+
+} // namespace
+
+static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+
+std::optional<Operand> AnchorPrinter::resolve(Value value) {
+  Operand operand;
+  operand.view = resolveStridedView(value);
+  auto argument = dyn_cast<BlockArgument>(operand.view.root);
+  if (!argument || argument.getOwner() != &kernel.getBody().front())
+    return std::nullopt;
+  operand.argument = argument.getArgNumber();
+  operand.bytes = elementBytes(cast<RankedTensorType>(value.getType()).getElementType());
+  return operand;
+}
+
+bool AnchorPrinter::isDense(Value value, const Operand &operand) {
+  int64_t expected = 1;
+  for (auto [extent, stride] : llvm::reverse(llvm::zip_equal(shapeOf(value), operand.view.strides))) {
+    if (extent != 1 && stride != expected)
+      return false;
+    expected *= extent;
+  }
+  return operand.view.offset * operand.bytes % 16 == 0;
+}
+
+void AnchorPrinter::setTile(Config &out, const TileChoice &tile, int64_t batch, int64_t m, int64_t n) {
+  for (auto [name, value] : {std::pair<StringRef, int64_t>{"BM", tile.bm}, {"BN", tile.bn}, {"BK", tile.bk}, {"WM", tile.warpsM},
+                             {"WN", tile.warpsN}, {"WK", tile.warpsK}, {"Stages", tile.stages}, {"Split", tile.split},
+                             {"SharedBytes", tile.sharedBytes}, {"V", epilogue.lanes}, {"Trigger", int64_t(tile.trigger)}})
+    out.set(name, value);
+  int64_t grid = int64_t(tile.split) * divideCeil(n, tile.bn) * divideCeil(m, tile.bm) * batch;
+  launch = {uint32_t(grid), uint32_t(tile.threads()), uint32_t(tile.split), uint32_t(tile.sharedBytes)};
+}
+
+void AnchorPrinter::setB(Config &out, kern::MatmulOp op, const Operand &b) {
+  out.set("WeightsConstant", constant[b.argument]);
+  if (op.getPacked()) {
+    out.set("BLayout", 0);
+    out.set("P", shapeOf(op.getRhs())[2]);
+    out.set("VecB", 16 / b.bytes);
+    return;
+  }
+  int64_t sb = shapeOf(op.getRhs())[0] == 1 ? 0 : b.view.strides[0];
+  int64_t sk = b.view.strides[op.getTransposeRhs() ? 2 : 1], sn = b.view.strides[op.getTransposeRhs() ? 1 : 2];
+  bool transposed = sk == 1 && sn != 1;
+  out.set("BLayout", transposed ? 2 : 1);
+  out.set("BSb", sb);
+  out.set("BSk", sk);
+  out.set("BSn", sn);
+  out.set("VecB", transposed ? b.vector(sk, {sb, sn}) : b.vector(sn, {sb, sk}));
+}
+
+LogicalResult AnchorPrinter::printMatmul(kern::MatmulOp op) {
+  std::optional<Operand> a = resolve(op.getLhs()), b = resolve(op.getRhs());
+  if (!a || !b || (op.getPacked() && !isDense(op.getRhs(), *b)))
+    return unfit();
+  int64_t batch = shapeOf(op.getLhs())[0], m = shapeOf(op.getLhs())[1], k = shapeOf(op.getLhs())[2], n = shapeOf(op.getResult())[2];
+  int64_t sk = op.getPacked() ? 0 : b->view.strides[op.getTransposeRhs() ? 2 : 1];
+  int64_t sn = op.getPacked() ? 1 : b->view.strides[op.getTransposeRhs() ? 1 : 2];
+  bool transposed = !op.getPacked() && sk == 1 && sn != 1;
+  if (m <= 8 && !transposed && chooseGemv(batch, m, n, k, arch).sharedBytes <= std::min<int64_t>(200 * 1024, mostSharedBytes(arch)))
+    return printGemv(op, *a, *b);
+  Config out(kernel.getSymName().str() + "_Config", "GemmDefaults", elementName(op.getLhs()));
+  ArrayRef<int64_t> s = a->view.strides;
+  int64_t sb = batch == 1 ? 0 : s[0];
+  for (auto [name, value] : {std::pair<StringRef, int64_t>{"Batch", batch}, {"M", m}, {"N", n}, {"K", k}, {"ASb", sb}, {"ASm", s[1]},
+                             {"ASk", s[2]}, {"VecA", a->vector(s[2], {sb, s[1]})}})
+    out.set(name, value);
+  setB(out, op, *b);
+  setProducts(out, *a, op.getMath());
+  setTile(out, chooseTile(batch, m, n, k, a->bytes, transposed, arch), batch, m, n);
+  header = "ogc/gemm.cuh";
+  config = out.str();
+  call = "ogc::gemm<" + kernel.getSymName().str() + "_Config>(" + a->pointer() + ", " + b->pointer() + ", " + epilogue.construct + ");";
+  return success();
+}
+
+LogicalResult AnchorPrinter::printGemv(kern::MatmulOp op, const Operand &a, const Operand &b) {
+  int64_t batch = shapeOf(op.getLhs())[0], m = shapeOf(op.getLhs())[1], k = shapeOf(op.getLhs())[2], n = shapeOf(op.getResult())[2];
+  GemvChoice choice = chooseGemv(batch, m, n, k, arch);
+  Config out(kernel.getSymName().str() + "_Config", "GemvDefaults", elementName(op.getLhs()));
+  ArrayRef<int64_t> s = a.view.strides;
+  for (auto [name, value] : {std::pair<StringRef, int64_t>{"Batch", batch}, {"M", m}, {"N", n}, {"K", k}, {"ASb", batch == 1 ? 0 : s[0]},
+                             {"ASm", s[1]}, {"ASk", s[2]}, {"BN", choice.bn}, {"Warps", choice.warps}, {"Split", choice.split},
+                             {"V", epilogue.lanes}, {"SharedBytes", choice.sharedBytes}, {"Trigger", int64_t(choice.trigger)}})
+    out.set(name, value);
+  setB(out, op, b);
+  header = "ogc/gemv.cuh";
+  config = out.str();
+  call = "ogc::gemv<" + kernel.getSymName().str() + "_Config>(" + a.pointer() + ", " + b.pointer() + ", " + epilogue.construct + ");";
+  launch = {uint32_t(choice.split * divideCeil(n, choice.bn) * batch), uint32_t(32 * choice.warps), uint32_t(choice.split),
+            uint32_t(choice.sharedBytes)};
+  return success();
+}
+
+/// The members that convolutions of both kinds share.
+static void setImage(Config &out, ArrayRef<int64_t> in, ArrayRef<int64_t> result, ArrayRef<int64_t> kernel, ArrayRef<int64_t> strides,
+                     ArrayRef<int64_t> dilations, ArrayRef<int64_t> pads, const Operand &x) {
+  ArrayRef<int64_t> s = x.view.strides;
+  for (auto [name, value] : {std::pair<StringRef, int64_t>{"Batch", in[0]}, {"H", in[1]}, {"W", in[2]}, {"C", in[3]}, {"OH", result[1]},
+                             {"OW", result[2]}, {"KH", kernel[0]}, {"KW", kernel[1]}, {"StrideH", strides[0]}, {"StrideW", strides[1]},
+                             {"DilationH", dilations[0]}, {"DilationW", dilations[1]}, {"PadTop", pads[0]}, {"PadLeft", pads[1]},
+                             {"XSb", in[0] == 1 ? 0 : s[0]}, {"XSh", s[1]}, {"XSw", s[2]}})
+    out.set(name, value);
+}
+
+LogicalResult AnchorPrinter::printConv(kern::ConvOp op) {
+  std::optional<Operand> x = resolve(op.getInput()), filter = resolve(op.getFilter());
+  ArrayRef<int64_t> in = shapeOf(op.getInput()), result = shapeOf(op.getResult());
+  if (!x || !filter || !isDense(op.getFilter(), *filter) || (in[3] != 1 && x->view.strides[3] != 1))
+    return unfit();
+  Config out(kernel.getSymName().str() + "_Config", "ConvDefaults", elementName(op.getInput()));
+  setImage(out, in, result, op.getKernel(), op.getStrides(), op.getDilations(), op.getPads(), *x);
+  ArrayRef<int64_t> s = x->view.strides;
+  out.set("F", result[3]);
+  out.set("P", shapeOf(op.getFilter())[2]);
+  out.set("WeightsConstant", constant[filter->argument]);
+  out.set("VecA", x->vector(1, {in[0] == 1 ? 0 : s[0], s[1], s[2]}, in[3]));
+  setProducts(out, *x, op.getMath());
+  int64_t m = result[1] * result[2], k = op.getKernel()[0] * op.getKernel()[1] * in[3];
+  setTile(out, chooseTile(in[0], m, result[3], k, x->bytes, false, arch), in[0], m, result[3]);
+  header = "ogc/conv.cuh";
+  config = out.str();
+  call = "ogc::conv<" + kernel.getSymName().str() + "_Config>(" + x->pointer() + ", " + filter->pointer() + ", " + epilogue.construct + ");";
+  return success();
+}
+
+int AnchorPrinter::channelLanes(kern::DepthwiseConvOp op) {
+  std::optional<Operand> x = resolve(op.getInput()), filter = resolve(op.getFilter());
+  if (!x || !filter)
+    return 1;
+  ArrayRef<int64_t> in = shapeOf(op.getInput()), s = x->view.strides;
+  int width = x->vector(1, {in[0] == 1 ? 0 : s[0], s[1], s[2]}, in[3]);
+  while (filter->view.offset % width != 0)
+    width /= 2;
+  return width;
+}
+
+LogicalResult AnchorPrinter::printDepthwise(kern::DepthwiseConvOp op) {
+  std::optional<Operand> x = resolve(op.getInput()), filter = resolve(op.getFilter());
+  ArrayRef<int64_t> in = shapeOf(op.getInput()), result = shapeOf(op.getResult());
+  if (!x || !filter || !isDense(op.getFilter(), *filter) || (in[3] != 1 && x->view.strides[3] != 1))
+    return unfit();
+  constexpr int64_t threads = 128;
+  Config out(kernel.getSymName().str() + "_Config", "DepthwiseDefaults", elementName(op.getInput()));
+  setImage(out, in, result, shapeOf(op.getFilter()).take_front(2), op.getStrides(), op.getDilations(), op.getPads(), *x);
+  out.set("V", epilogue.lanes);
+  out.set("Threads", threads);
+  out.set("Trigger", int64_t(Trigger::AfterWait));
+  header = "ogc/depthwise.cuh";
+  config = out.str();
+  call = "ogc::depthwise<" + kernel.getSymName().str() + "_Config>(" + x->pointer() + ", " + filter->pointer() + ", " + epilogue.construct + ");";
+  int64_t work = result[0] * result[1] * result[2] * (result[3] / epilogue.lanes);
+  launch = {uint32_t(divideCeil(work, threads)), uint32_t(threads), 1, 0};
+  return success();
+}
+
+LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
+  std::optional<Operand> q = resolve(op.getQuery()), k = resolve(op.getKey()), v = resolve(op.getValue()), bias;
+  if (op.getBias())
+    bias = resolve(op.getBias());
+  ArrayRef<int64_t> query = shapeOf(op.getQuery()), key = shapeOf(op.getKey());
+  int64_t dv = shapeOf(op.getValue())[3], group = query[2] / key[2];
+  if (!q || !k || !v || (op.getBias() && !bias) || query[3] > 256 || dv > 256)
+    return unfit();
+  bool hasRoom = false;
+  AttentionChoice choice = chooseAttention(query[1] * group, key[0] * key[2], key[1], query[3], dv, q->bytes, arch, hasRoom);
+  if (!hasRoom)
+    return unfit();
+  Config out(kernel.getSymName().str() + "_Config", "AttentionDefaults", elementName(op.getQuery()));
+  if (bias)
+    out.use("BiasElement", elementName(op.getBias()));
+  for (auto [name, value] : {std::pair<StringRef, int64_t>{"B", query[0]}, {"S", query[1]}, {"T", key[1]}, {"H", query[2]}, {"HK", key[2]},
+                             {"D", query[3]}, {"DV", dv}, {"Causal", op.getCausal()}, {"WQ", choice.warpsQ}, {"WT", choice.warpsT},
+                             {"BT", choice.bt}, {"Stages", choice.stages}, {"Split", choice.split}, {"V", epilogue.lanes},
+                             {"SharedBytes", choice.sharedBytes}, {"Trigger", int64_t(choice.trigger)}})
+    out.set(name, value);
+  auto setStrides = [&](const Operand &operand, StringRef prefix, ArrayRef<StringRef> names, ArrayRef<int64_t> shape, StringRef vector) {
+    SmallVector<int64_t> s(operand.view.strides);
+    for (auto [dim, extent] : llvm::enumerate(shape))
+      if (extent == 1 && (dim != 3 || vector.empty()))
+        s[dim] = 0; // a repeated bias, or an index that is always zero
+    for (auto [name, stride] : llvm::zip_equal(names, s))
+      out.set((prefix + name).str(), stride);
+    if (!vector.empty())
+      out.set(vector, operand.vector(s[3], ArrayRef(s).take_front(3)));
+  };
+  setStrides(*q, "QS", {"b", "s", "h", "d"}, query, "VecQ");
+  setStrides(*k, "KS", {"b", "t", "h", "d"}, key, "VecK");
+  setStrides(*v, "VS", {"b", "t", "h", "d"}, shapeOf(op.getValue()), "VecV");
+  if (bias) {
+    out.set("HasBias", 1);
+    setStrides(*bias, "BiasS", {"b", "h", "s", "t"}, shapeOf(op.getBias()), "");
+  }
+  setProducts(out, *q, op.getMath());
+  header = "ogc/attention.cuh";
+  config = out.str();
+  std::string scale = types.literal(op.getScaleAttr());
+  std::string noBias = "(const " + elementName(op.getQuery()) + " *)nullptr";
+  call = "ogc::attention<" + kernel.getSymName().str() + "_Config>(" + q->pointer() + ", " + k->pointer() + ", " + v->pointer() + ", " +
+         (bias ? bias->pointer() : noBias) + ", " + scale + ", " + epilogue.construct + ");";
+  int64_t grid = choice.split * divideCeil(query[1] * group, choice.rows()) * key[2] * query[0];
+  launch = {uint32_t(grid), uint32_t(choice.threads()), uint32_t(choice.split), uint32_t(choice.sharedBytes)};
+  return success();
+}
+
+FailureOr<KernelText> AnchorPrinter::print(Operation *anchor) {
+  bool merged = isa<kern::ConvOp, kern::DepthwiseConvOp>(anchor);
+  auto depthwise = dyn_cast<kern::DepthwiseConvOp>(anchor);
+  FailureOr<Epilogue> printed = printEpilogue(kernel, anchor, merged, depthwise ? channelLanes(depthwise) : 8, fits);
+  if (failed(printed))
+    return failure();
+  epilogue = std::move(*printed);
+  LogicalResult done = TypeSwitch<Operation *, LogicalResult>(anchor)
+                           .Case([&](kern::MatmulOp op) { return printMatmul(op); })
+                           .Case([&](kern::ConvOp op) { return printConv(op); })
+                           .Case([&](kern::DepthwiseConvOp op) { return printDepthwise(op); })
+                           .Case([&](kern::AttentionOp op) { return printAttention(op); })
+                           .Default([&](Operation *) { return unfit(); });
+  FailureOr<std::string> parameters = failed(done) ? FailureOr<std::string>(failure()) : parameterList(kernel, types);
+  if (failed(parameters))
+    return failure();
+  KernelText text = startText(kernel);
+  text.headers = {"ogc/memory.cuh", "ogc/scalar.cuh", header};
+  text.launch = launch;
+  text.cost = 4;
+  std::string cluster = launch.cluster > 1 ? "__cluster_dims__(" + std::to_string(launch.cluster) + ", 1, 1) " : "";
+  text.source = config + epilogue.functor + "extern \"C\" __global__ void " + cluster + "__launch_bounds__(" + std::to_string(launch.block) + ") " +
+                text.name + "(" + *parameters + ") {\n  " + call + "\n}\n";
+  return text;
+}
+
 FailureOr<KernelText> printAnchor(kern::KernelOp kernel, CudaArch arch, bool &fits) {
-  fits = false;
-  return failure();
+  Operation *anchor = kern::findAnchor(kernel.getBody().front());
+  // Tensor core instructions and asynchronous copies as the templates use them begin with sm_80; no element, no template.
+  fits = anchor && arch.major >= 8;
+  for (Value value : fits ? ValueRange(anchor->getOperands()) : ValueRange())
+    fits &= !llvm::is_contained(shapeOf(value), 0);
+  if (!fits)
+    return failure();
+  FailureOr<KernelText> text = AnchorPrinter(kernel, arch, fits).print(anchor);
+  if (!fits)
+    mlir::emitWarning(kernel.getLoc()) << "kernel '" << kernel.getSymName() << "': operands or results of '" << anchor->getName()
+                                       << "' do not fit the template, it becomes scalar code (ONNX node " << nodeNames(kernel.getLoc()) << ")";
+  return text;
 }
 
 } // namespace ogc::codegen

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 
@@ -52,6 +53,11 @@ KernelBody::KernelBody(kern::KernelOp kernel, TypeRange extra)
 void KernelBody::finish() {
   builder.setInsertionPointToEnd(&getBlock());
   func::ReturnOp::create(builder, function.getLoc());
+  // Emission leaves index arithmetic behind that no access needs.
+  function.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+    if (isOpTriviallyDead(op))
+      op->erase();
+  });
 }
 
 bool needsWideIndex(kern::KernelOp kernel) {

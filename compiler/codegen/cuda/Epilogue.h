@@ -1,0 +1,23 @@
+//===- Epilogue.h - what follows an anchor, as a functor ------------------===//
+#ifndef OGC_CODEGEN_CUDA_EPILOGUE_H
+#define OGC_CODEGEN_CUDA_EPILOGUE_H
+
+#include "compiler/codegen/cuda/Schedules.h"
+
+namespace ogc::codegen {
+
+/// The functor that a template calls with V neighbouring accumulators of a row (device/README.md, "Epilogue protocol").
+struct Epilogue {
+  int lanes = 1;         ///< V
+  std::string functor;   ///< definition of `struct NAME_Epilogue`
+  std::string construct; ///< `NAME_Epilogue{p2, p3}`
+};
+
+/// Prints everything between the result of `anchor` and the yielded values. `merged` says that the template numbers dimensions 1 and 2 of
+/// the result by one index (convolutions: pixels); `mostLanes` bounds V. Failure without a message when `fits` is false: a yielded value is not computed element
+/// by element from the result.
+mlir::FailureOr<Epilogue> printEpilogue(kern::KernelOp kernel, mlir::Operation *anchor, bool merged, int mostLanes, bool &fits);
+
+} // namespace ogc::codegen
+
+#endif
