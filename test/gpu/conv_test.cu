@@ -18,12 +18,12 @@ template <class E, int B_, int H_, int W_, int C_, int F_, int KH_, int KW_, int
   };
 };
 
-template <class Q, int Products_, int P_, int BM_, int BN_, int BK_, int WM_, int WN_, int WK_, int Stages_, int Split_, int V_> struct Config : ogc::ConvDefaults {
+template <class Q, int Products_, int P_, int BM_, int BN_, int BK_, int WM_, int WN_, int WK_, int Stages_, int Split_, int V_, int Engine_ = 0> struct Config : ogc::ConvDefaults {
   using Element = typename Q::Element;
   enum {
     Batch = Q::Batch, H = Q::H, W = Q::W, C = Q::C, F = Q::F, KH = Q::KH, KW = Q::KW, StrideH = Q::StrideH, StrideW = Q::StrideW, DilationH = Q::DilationH,
     DilationW = Q::DilationW, PadTop = Q::PadTop, PadLeft = Q::PadLeft, OH = Q::OH, OW = Q::OW, XSb = Q::XSb, XSh = Q::XSh, XSw = Q::XSw, VecA = Q::Vec,
-    Products = Products_, P = P_, BM = BM_, BN = BN_, BK = BK_, WM = WM_, WN = WN_, WK = WK_, Stages = Stages_, Split = Split_, V = V_, SharedBytes = 232448
+    Products = Products_, P = P_, BM = BM_, BN = BN_, BK = BK_, WM = WM_, WN = WN_, WK = WK_, Stages = Stages_, Split = Split_, V = V_, Engine = Engine_, SharedBytes = 232448
   };
 };
 
@@ -35,7 +35,7 @@ template <class Q, int V_> struct DepthwiseConfig : ogc::DepthwiseDefaults {
   };
 };
 
-template <class C> __global__ void __launch_bounds__(32 * C::WM *C::WN *C::WK)
+template <class C> __global__ void __launch_bounds__(32 * C::WM *C::WN *C::WK *(C::Engine ? 4 : 1))
 convKernel(const typename C::Element *__restrict__ x, const typename C::Element *__restrict__ w, Recorder<C::V> epilogue) {
   ogc::conv<C>(x, w, epilogue);
 }
@@ -86,9 +86,9 @@ template <class Q, class Run> void check(const char *what, int P, bool depthwise
   freeAll();
 }
 
-template <class Q, int Products, int P, int BM, int BN, int BK, int WM, int WN, int WK, int Stages, int Split, int V> void convCase() {
-  using C = Config<Q, Products, P, BM, BN, BK, WM, WN, WK, Stages, Split, V>;
-  using S = ogc::Tile<C, C::OH * C::OW, C::F, C::KH * C::KW * C::C>;
+template <class Q, int Products, int P, int BM, int BN, int BK, int WM, int WN, int WK, int Stages, int Split, int V, int Engine = 0> void convCase() {
+  using C = Config<Q, Products, P, BM, BN, BK, WM, WN, WK, Stages, Split, V, Engine>;
+  using S = typename ogc::SelectTile<C, C::OH * C::OW, C::F, C::KH * C::KW * C::C, Engine>::Type;
   double tolerance = sizeof(typename Q::Element) == 2 ? 5e-6 : Products == 3 ? 2e-6 : 1e-3;
   check<Q>("conv", P, false, tolerance, [](auto *x, auto *w, float *out, int *calls) {
     launch(convKernel<C>, (long long)Split * S::TilesN * S::TilesM * C::Batch, S::Threads, S::Bytes, Split, 0, x, w, Recorder<V>{out, calls, (long long)C::OH * C::OW * C::F, C::F});
@@ -117,6 +117,12 @@ template <class T, int Products> void convolutions() {
   convCase<Problem<T, 1, 1, 1, 8, 16, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 4>, Products, 16, 16, 16, 16, 1, 1, 1, 2, 1, 2>();
 }
 
+template <class T> void wide() {
+  convCase<Problem<T, 1, 56, 56, 64, 64, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 8>, 1, 32, 64, 64, 64, 1, 1, 1, 9, 1, 8, 1>();
+  convCase<Problem<T, 1, 9, 11, 20, 17, 2, 5, 1, 2, 2, 1, 0, 2, 1, 3, 4>, 1, 16, 64, 16, 64, 1, 1, 2, 3, 4, 1, 1>();
+  convCase<Problem<T, 1, 37, 41, 3, 64, 7, 7, 2, 2, 1, 1, 3, 3, 3, 3, 1>, 1, 64, 128, 64, 64, 2, 1, 1, 3, 1, 8, 1>();
+}
+
 template <class T> void depthwises() {
   constexpr int W = 16 / sizeof(T);
   depthwiseCase<Problem<T, 2, 28, 28, 72, 72, 5, 5, 2, 2, 1, 1, 2, 2, 2, 2, W>, W>();
@@ -131,6 +137,8 @@ void checkConv() {
   convolutions<bf16, 1>();
   convolutions<float, 1>();
   convolutions<float, 3>();
+  wide<f16>();
+  wide<bf16>();
   depthwises<f16>();
   depthwises<bf16>();
   depthwises<float>();

@@ -19,13 +19,13 @@ template <class E, int B_, int M_, int N_, int K_, int Layout_, int GapA_, int V
   };
 };
 
-template <class O, int Products_, int P_, int BM_, int BN_, int BK_, int WM_, int WN_, int WK_, int Stages_, int Split_, int V_, int Weights_, int Trigger_>
+template <class O, int Products_, int P_, int BM_, int BN_, int BK_, int WM_, int WN_, int WK_, int Stages_, int Split_, int V_, int Weights_, int Trigger_, int Engine_ = 0>
 struct Config : ogc::GemmDefaults {
   using Element = typename O::Element;
   enum {
     Products = Products_, Batch = O::Batch, M = O::M, N = O::N, K = O::K, ASb = O::SB, ASm = O::SM, ASk = O::SK, VecA = O::VecA, BLayout = O::Layout, P = P_,
     BSb = O::BB, BSk = O::BK_, BSn = O::BN_, VecB = O::VecB, BM = BM_, BN = BN_, BK = BK_, WM = WM_, WN = WN_, WK = WK_, Stages = Stages_, Split = Split_,
-    V = V_, WeightsConstant = Weights_, Trigger = Trigger_, SharedBytes = 232448
+    V = V_, WeightsConstant = Weights_, Trigger = Trigger_, Engine = Engine_, SharedBytes = 232448
   };
 };
 
@@ -37,7 +37,7 @@ template <class O, int P_, int BN_, int Warps_, int Split_, int V_, int Weights_
   };
 };
 
-template <class C> __global__ void __launch_bounds__(32 * C::WM *C::WN *C::WK)
+template <class C> __global__ void __launch_bounds__(32 * C::WM *C::WN *C::WK *(C::Engine ? 4 : 1))
 gemmKernel(const typename C::Element *__restrict__ a, const typename C::Element *__restrict__ b, Recorder<C::V> epilogue) {
   ogc::gemm<C>(a, b, epilogue);
 }
@@ -76,12 +76,12 @@ template <class O, class Run> void check(const std::string &what, int P, double 
   freeAll();
 }
 
-template <class O, int Products, int P, int BM, int BN, int BK, int WM, int WN, int WK, int Stages, int Split, int V, int Weights = 0, int Trigger = 1> void gemmCase() {
-  using C = Config<O, Products, P, BM, BN, BK, WM, WN, WK, Stages, Split, V, Weights, Trigger>;
-  using S = ogc::Tile<C, C::M, C::N, C::K>;
+template <class O, int Products, int P, int BM, int BN, int BK, int WM, int WN, int WK, int Stages, int Split, int V, int Weights = 0, int Trigger = 1, int Engine = 0> void gemmCase() {
+  using C = Config<O, Products, P, BM, BN, BK, WM, WN, WK, Stages, Split, V, Weights, Trigger, Engine>;
+  using S = typename ogc::SelectTile<C, C::M, C::N, C::K, Engine>::Type;
   double tolerance = sizeof(typename O::Element) == 2 ? 5e-6 : Products == 3 ? 2e-6 : 1e-3;
   char what[96];
-  snprintf(what, sizeof what, "gemm %dx%dx%d w%d%d%d st%d split%d v%d p%d", BM, BN, BK, WM, WN, WK, Stages, Split, V, Products);
+  snprintf(what, sizeof what, "gemm%s %dx%dx%d w%d%d%d st%d split%d v%d p%d", Engine ? " wide" : "", BM, BN, BK, WM, WN, WK, Stages, Split, V, Products);
   check<O>(what, P, tolerance, [](auto *a, auto *b, float *out, int *calls) {
     launch(gemmKernel<C>, (long long)Split * S::TilesN * S::TilesM * C::Batch, S::Threads, S::Bytes, Split, 0, a, b, Recorder<V>{out, calls, (long long)C::M * C::N, C::N});
   });
@@ -115,6 +115,19 @@ template <class T> void sixteenBit() {
   gemmCase<Operands<T, 1, 300, 260, 512, 0, 0, 8, 0, 8>, 1, 64, 128, 128, 64, 2, 4, 1, 3, 1, 4, 1>();
 }
 
+template <class T> void wide() {
+  gemmCase<Operands<T, 1, 128, 768, 768, 0, 0, 8, 0, 8>, 1, 64, 64, 64, 64, 1, 1, 1, 12, 1, 8, 1, 1, 1>(); // resident
+  gemmCase<Operands<T, 1, 197, 160, 1001, 0, 0, 1, 0, 8>, 1, 32, 128, 32, 64, 2, 1, 2, 4, 1, 8, 1, 1, 1>();
+  gemmCase<Operands<T, 1, 49, 100, 200, 0, 0, 8, 0, 8>, 1, 16, 64, 16, 64, 1, 1, 4, 2, 1, 4, 1, 1, 1>();
+  gemmCase<Operands<T, 1, 70, 260, 520, 0, 0, 8, 0, 8>, 1, 64, 64, 128, 64, 1, 1, 1, 3, 2, 4, 1, 1, 1>();
+  gemmCase<Operands<T, 1, 128, 768, 3072, 0, 0, 8, 0, 8>, 1, 64, 64, 64, 64, 1, 1, 2, 12, 4, 8, 1, 1, 1>();
+  gemmCase<Operands<T, 1, 70, 144, 200, 0, 0, 8, 0, 8>, 1, 64, 64, 48, 64, 1, 1, 1, 4, 1, 8, 1, 1, 1>();
+  gemmCase<Operands<T, 1, 70, 192, 200, 0, 0, 8, 0, 8>, 1, 64, 64, 96, 64, 1, 1, 1, 4, 1, 8, 1, 1, 1>();
+  gemmCase<Operands<T, 2, 70, 130, 77, 1, 3, 4, 6, 8>, 1, 64, 64, 64, 64, 1, 1, 1, 2, 1, 2, 0, 1, 1>();
+  gemmCase<Operands<T, 2, 70, 130, 77, 2, 0, 1, 0, 1>, 1, 64, 64, 64, 64, 1, 1, 1, 2, 1, 2, 0, 1, 1>();
+  gemmCase<Operands<T, 2, 70, 130, 76, 2, 4, 8, 4, 8>, 1, 64, 128, 32, 64, 2, 1, 1, 2, 1, 2, 0, 1, 1>();
+}
+
 template <int Products> void singles() {
   using T = float;
   gemmCase<Operands<T, 1, 128, 768, 768, 0, 0, 4, 0, 4>, Products, 64, 64, 64, 32, 2, 2, 1, 3, 1, 4, 1>();
@@ -142,6 +155,8 @@ template <class T> void vectors() {
 void checkGemm() {
   sixteenBit<f16>();
   sixteenBit<bf16>();
+  wide<f16>();
+  wide<bf16>();
   singles<1>();
   singles<3>();
   vectors<f16>();

@@ -82,7 +82,7 @@ template <class T> Tensor<T> makeTensor(std::vector<long long> extent, std::vect
     top += (extent[i] - 1) * stride[i], total *= extent[i];
   }
   t.count = top + 1;
-  t.data = static_cast<T *>(allocate(t.count * sizeof(T)));
+  t.data = static_cast<T *>(allocate((t.count * sizeof(T) + 15) / 16 * 16)); // whole vectors, as in the arena
   fillNan<<<(unsigned)((t.count + 255) / 256), 256>>>(t.data, t.count);
   fillTensor<<<(unsigned)((total + 255) / 256), 256>>>(t.data, extent[0], extent[1], extent[2], extent[3], stride[0], stride[1], stride[2], stride[3], seed, scale);
   CHECK_CUDA(cudaGetLastError());

@@ -41,8 +41,8 @@ template <class E, int P_, int M_, int N_, int K_, int Layout_> struct Matmul : 
   enum { Products = P_, M = M_, N = N_, K = K_, BLayout = Layout_, P = N_ >= 64 ? 64 : 32, VecA = vectorOf<E>(K_), VecB = vectorOf<E>(K_), BSn = K_, BSk = 1,
          V = vectorOf<E>(N_), WeightsConstant = Layout_ == 0, SharedBytes = 232448 };
 };
-template <class Base, int BM_, int BN_, int BK_, int WM_, int WN_, int WK_, int Stages_, int Split_> struct Tiled : Base {
-  enum { BM = BM_, BN = BN_, BK = BK_, WM = WM_, WN = WN_, WK = WK_, Stages = Stages_, Split = Split_ };
+template <class Base, int BM_, int BN_, int BK_, int WM_, int WN_, int WK_, int Stages_, int Split_, int Engine_> struct Tiled : Base {
+  enum { Engine = Engine_, BM = BM_, BN = BN_, BK = BK_, WM = WM_, WN = WN_, WK = WK_, Stages = Stages_, Split = Split_ };
 };
 template <class E, int P_, int H_, int C_, int F_, int KH_, int Stride_> struct Convolution : ogc::ConvDefaults {
   using Element = E;
@@ -50,11 +50,11 @@ template <class E, int P_, int H_, int C_, int F_, int KH_, int Stride_> struct 
          OH = (H_ - 1) / Stride_ + 1, OW = OH, VecA = vectorOf<E>(C_), V = vectorOf<E>(F_), P = F_ >= 64 ? 64 : 32, M = OH * OW, N = F, K = KH * KW * C, SharedBytes = 232448 };
 };
 
-template <class C, class Ep> __global__ void __launch_bounds__(32 * C::WM *C::WN *C::WK)
+template <class C, class Ep> __global__ void __launch_bounds__(32 * C::WM *C::WN *C::WK *(C::Engine ? 4 : 1))
 gemmKernel(const typename C::Element *__restrict__ a, const typename C::Element *__restrict__ b, Ep epilogue) {
   ogc::gemm<C>(a, b, epilogue);
 }
-template <class C, class Ep> __global__ void __launch_bounds__(32 * C::WM *C::WN *C::WK)
+template <class C, class Ep> __global__ void __launch_bounds__(32 * C::WM *C::WN *C::WK *(C::Engine ? 4 : 1))
 convKernel(const typename C::Element *__restrict__ a, const typename C::Element *__restrict__ b, Ep epilogue) {
   ogc::conv<C>(a, b, epilogue);
 }
@@ -64,7 +64,7 @@ template <class T> T *buffer(long long n, float scale = 1.f) { return makeTensor
 /// Weights rotate over at least `spread` bytes.
 template <class C, bool Conv> double timeTiled(size_t spread) {
   using E = typename C::Element;
-  using S = ogc::Tile<C, C::M, C::N, C::K>;
+  using S = typename ogc::SelectTile<C, C::M, C::N, C::K, C::Engine>::Type;
   using Ep = Fused<E, C::V, C::N>;
   long long weights = (long long)(C::N + 63) / 64 * 64 * C::K, input = 0;
   if constexpr (Conv)
@@ -85,17 +85,17 @@ template <class C, bool Conv> double timeTiled(size_t spread) {
   return t;
 }
 
-template <class Base, bool Conv, int BM, int BN, int BK, int WM, int WN, int WK, int Stages, int Split> double timeTile(const char *mark, size_t spread) {
-  using C = Tiled<Base, BM, BN, BK, WM, WN, WK, Stages, Split>;
-  using S = ogc::Tile<C, C::M, C::N, C::K>;
+template <class Base, bool Conv, int BM, int BN, int BK, int WM, int WN, int WK, int Stages, int Split, int Engine = 0> double timeTile(const char *mark, size_t spread) {
+  using C = Tiled<Base, BM, BN, BK, WM, WN, WK, Stages, Split, Engine>;
+  using S = typename ogc::SelectTile<C, C::M, C::N, C::K, C::Engine>::Type;
   double t = timeTiled<C, Conv>(spread);
-  printf("  %s%dx%dx%d w%d%d%d st%d S%d (%d blocks, %d KB): %.2f", mark, BM, BN, BK, WM, WN, WK, Stages, Split, S::TilesM * S::TilesN * Split, S::Bytes / 1024, t);
+  printf("%s%s%dx%dx%d w%d%d%d st%d S%d (%d blocks, %d KB): %.2f", mark, Engine ? "wide " : "", BM, BN, BK, WM, WN, WK, Stages, Split, S::TilesM * S::TilesN * Split, S::Bytes / 1024, t);
   return t;
 }
 
 template <class Base, bool Conv> double timeRule(size_t spread) {
   constexpr Choice c = chooseTile(1, Base::M, Base::N, Base::K, sizeof(typename Base::Element), Base::BLayout == 2);
-  return timeTile<Base, Conv, c.BM, c.BN, c.BK, c.WM, c.WN, c.WK, c.Stages, c.Split>("", spread);
+  return timeTile<Base, Conv, c.BM, c.BN, c.BK, c.WM, c.WN, c.WK, c.Stages, c.Split>("  ", spread);
 }
 
 template <class E, int Products, int H, int C, int F, int KH, int Stride> double convLayer() {
@@ -197,7 +197,37 @@ template <class E, int P> void transformers() {
   printf("== %s products %d: ViT-B/16 %.0f us (without norms)\n", typeName<E>(), P, v + 12 * attentionLayer<E, P, 197, 12, 64, 0>());
 }
 
+/// Variants of one product side by side.
+template <class E, int P, int M, int N, int K> struct Variants {
+  using Base = Matmul<E, P, M, N, K, 0>;
+  Variants() {
+    printf("%s products %d matmul %dx%dx%d variants", typeName<E>(), P, M, N, K);
+    timeRule<Base, false>(Spread);
+  }
+  ~Variants() { printf("\n"); }
+  static constexpr size_t Spread = 150u << 20;
+  template <int BM, int BN, int BK, int WM, int WN, int WK, int Stages, int Split, int Engine = 0> Variants &with() {
+    timeTile<Base, false, BM, BN, BK, WM, WN, WK, Stages, Split, Engine>("\n    ", Spread);
+    return *this;
+  }
+};
+
 } // namespace
+
+void timeVariants() {
+  Variants<f16, 1, 128, 2304, 768>().with<64, 64, 64, 1, 1, 1, 12, 1, 1>().with<64, 64, 64, 1, 1, 2, 12, 1, 1>().with<64, 64, 64, 1, 1, 1, 6, 1, 1>().with<64, 64, 64, 1, 1, 2, 6, 1, 1>().with<64, 48, 64, 1, 1, 2, 12, 1, 1>().with<64, 64, 64, 2, 2, 2, 12, 1>().with<64, 64, 64, 1, 1, 4, 12, 1, 1>();
+  Variants<f16, 1, 128, 768, 768>().with<64, 32, 64, 1, 1, 1, 12, 1, 1>().with<64, 32, 64, 1, 1, 2, 12, 1, 1>().with<64, 64, 64, 1, 1, 2, 3, 4, 1>().with<64, 16, 64, 1, 1, 2, 12, 1, 1>().with<64, 64, 64, 1, 1, 1, 6, 2, 1>().with<64, 32, 64, 1, 1, 4, 12, 1, 1>();
+  Variants<f16, 1, 128, 3072, 768>().with<64, 64, 64, 1, 1, 1, 12, 1, 1>().with<64, 64, 64, 1, 1, 2, 12, 1, 1>().with<64, 64, 64, 1, 1, 2, 6, 1, 1>().with<64, 48, 64, 1, 1, 2, 6, 1, 1>();
+  Variants<f16, 1, 128, 768, 3072>().with<64, 64, 64, 1, 1, 1, 12, 4, 1>().with<64, 64, 64, 1, 1, 2, 12, 4, 1>().with<64, 64, 64, 1, 1, 2, 6, 4, 1>().with<32, 64, 64, 1, 2, 4, 8, 2>().with<64, 32, 64, 1, 1, 2, 12, 2, 1>().with<64, 32, 64, 1, 1, 2, 12, 4, 1>();
+  Variants<f16, 1, 128, 50257, 768>().with<128, 128, 64, 2, 1, 1, 3, 1, 1>().with<128, 64, 64, 2, 1, 1, 4, 1, 1>().with<128, 128, 64, 2, 1, 1, 6, 1, 1>().with<128, 64, 64, 2, 1, 1, 8, 1, 1>().with<64, 128, 64, 1, 1, 1, 4, 1, 1>();
+  Variants<f16, 1, 197, 2304, 768>().with<64, 64, 64, 1, 1, 2, 6, 1, 1>().with<64, 128, 64, 1, 1, 2, 8, 1, 1>().with<128, 64, 64, 2, 1, 1, 8, 1, 1>().with<128, 48, 64, 2, 1, 1, 8, 1, 1>().with<64, 96, 64, 1, 1, 2, 6, 1, 1>();
+  Variants<f16, 1, 197, 768, 768>().with<64, 32, 64, 1, 1, 2, 12, 1, 1>().with<64, 64, 64, 1, 1, 2, 6, 2, 1>().with<64, 32, 64, 1, 1, 2, 6, 1, 1>();
+  Variants<f16, 1, 197, 3072, 768>().with<64, 96, 64, 1, 1, 2, 6, 1, 1>().with<64, 128, 64, 1, 1, 2, 8, 1, 1>().with<128, 64, 64, 2, 1, 1, 8, 1, 1>().with<64, 64, 64, 1, 1, 2, 6, 1, 1>();
+  Variants<f16, 1, 197, 768, 3072>().with<64, 64, 64, 1, 1, 2, 12, 2, 1>().with<64, 64, 64, 1, 1, 2, 6, 4, 1>().with<64, 64, 64, 1, 1, 2, 6, 2, 1>().with<64, 32, 64, 1, 1, 2, 12, 1, 1>();
+  Variants<float, 1, 128, 3072, 768>().with<64, 64, 32, 2, 2, 1, 6, 1>().with<32, 64, 32, 1, 4, 2, 8, 1>().with<64, 64, 32, 2, 4, 1, 6, 1>().with<64, 64, 32, 2, 2, 4, 6, 1>();
+  Variants<float, 1, 128, 768, 3072>().with<32, 64, 32, 1, 2, 4, 8, 4>().with<64, 64, 32, 2, 2, 2, 6, 4>();
+  Variants<float, 3, 128, 3072, 768>().with<64, 64, 32, 2, 4, 1, 6, 1>();
+}
 
 void timeLayers() {
   resnet<f16, 1>();

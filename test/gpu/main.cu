@@ -6,13 +6,15 @@ void checkGemm();
 void checkConv();
 void checkAttention();
 void timeLayers();
+void timeVariants();
 
-/// `kernels_test [check] [time]`: both without arguments. Exit status 1 if a check fails.
+/// `kernels_test [check] [time] [variants]`: the first two without arguments. Exit status 1 if a check fails.
 int main(int argc, char **argv) {
-  bool check = argc < 2, time = argc < 2;
+  bool check = argc < 2, time = argc < 2, variants = false;
   for (int i = 1; i < argc; ++i) {
     check |= !strcmp(argv[i], "check");
     time |= !strcmp(argv[i], "time");
+    variants |= !strcmp(argv[i], "variants");
   }
   if (check) {
     checkGemm();
@@ -22,5 +24,7 @@ int main(int argc, char **argv) {
   }
   if (time && !bench::failures())
     timeLayers();
+  if (variants)
+    timeVariants();
   return bench::failures() != 0;
 }

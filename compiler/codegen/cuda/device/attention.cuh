@@ -238,8 +238,10 @@ __device__ __forceinline__ void attention(const typename C::Element *__restrict_
   auto request = [&](int tile, int stage) {
     unsigned char *dst = shared + A::QBytes + stage * A::StageBytes;
     int t0 = tile * A::BT;
-    loadMatrix<T, A::BT, A::DP, C::VecK, A::LdQ, A::Threads, true>(dst, keys + (long long)C::KSt * t0, C::KSt, C::KSd, A::Keys - t0, A::D);
-    loadMatrix<T, A::BT, A::DVP, C::VecV, A::LdV, A::Threads, true>(dst + A::KBytes, values + (long long)C::VSt * t0, C::VSt, C::VSd, A::Keys - t0, A::DV);
+    loadMatrix<T, A::BT, A::DP, C::VecK, A::Threads, true>(dst, keys + (long long)C::KSt * t0, C::KSt, C::KSd, A::Keys - t0, A::D,
+                                                            [](int t, int d) { return (t * A::LdQ + d) * A::E; });
+    loadMatrix<T, A::BT, A::DVP, C::VecV, A::Threads, true>(dst + A::KBytes, values + (long long)C::VSt * t0, C::VSt, C::VSd, A::Keys - t0, A::DV,
+                                                             [](int t, int d) { return (t * A::LdV + d) * A::E; });
   };
   int first = rank * A::Slice, last = least(first + A::Slice, A::Tiles);
   if constexpr (C::Causal) {

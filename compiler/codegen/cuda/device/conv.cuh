@@ -2,7 +2,7 @@
 #ifndef OGC_DEVICE_CONV_CUH
 #define OGC_DEVICE_CONV_CUH
 
-#include "ogc/tile.cuh"
+#include "ogc/wide.cuh"
 
 namespace ogc {
 
@@ -47,7 +47,7 @@ template <class C, class S> struct PixelLoader {
       bool in = S::K % S::BK == 0 || k < S::K;
       if constexpr (!Pointwise)
         in = in && (unsigned)y < (unsigned)C::H && (unsigned)xx < (unsigned)C::W;
-      copyVector<T, Vec>(shared + (row * S::LdA + col) * S::E, in ? x + (y * X::Sh + xx * X::Sw + c) : x, in ? Vec : 0);
+      copyVector<T, Vec>(shared + S::placeA(row, col), in ? x + (y * X::Sh + xx * X::Sw + c) : x, in ? Vec : 0);
     }
   }
 };
@@ -55,7 +55,7 @@ template <class C, class S> struct PixelLoader {
 /// acc[b, pixel, f] of the convolution of x (NHWC) with the packed filter; calls the epilogue once for each V filters of a pixel.
 template <class C, class Epilogue>
 __device__ __forceinline__ void conv(const typename C::Element *__restrict__ x, const typename C::Element *__restrict__ filter, const Epilogue &epilogue) {
-  using S = Tile<C, C::OH * C::OW, C::F, C::KH * C::KW * C::C>;
+  using S = typename SelectTile<C, C::OH * C::OW, C::F, C::KH * C::KW * C::C, C::Engine>::Type;
   static_assert(C::BLayout == 0, "filters come in panels");
   int block = blockIdx.x;
   int rank = block % S::Split;

@@ -17,9 +17,11 @@ namespace ogc {
 struct TileDefaults {
   enum {
     Products = 1, Batch = 1, BLayout = 0, P = 64, BM = 64, BN = 64, BK = 64, WM = 2, WN = 2, WK = 1, Stages = 3, Split = 1, V = 1,
-    WeightsConstant = 0, Trigger = 1, VecA = 1, VecB = 1, SharedBytes = 0
+    WeightsConstant = 0, Trigger = 1, VecA = 1, VecB = 1, SharedBytes = 0, Engine = 0
   };
 };
+
+template <class C, class S> struct WarpProduct;
 
 /// Numbers derived from a configuration and the extents of the product (M rows a batch, N columns, K).
 template <class C, int M_, int N_, int K_> struct Tile {
@@ -43,6 +45,10 @@ template <class C, int M_, int N_, int K_> struct Tile {
   static_assert(BM % (16 * WM) == 0 && BN % (16 * WN) == 0 && BK % (KS * WK) == 0 && BK % 16 == 0, "tile does not divide into warps");
   static_assert(BM % Split == 0 && N % V == 0 && BN % V == 0 && Stages >= 2, "tile does not divide into epilogue vectors or cluster ranks");
   static_assert((int)C::SharedBytes >= (int)Bytes, "SharedBytes is smaller than the tile needs");
+  /// Byte offsets in a stage: rows padded by 16 bytes, so that eight rows of a column lie in different banks.
+  template <class Config> using Product = WarpProduct<Config, Tile>;
+  static __device__ __forceinline__ int placeA(int m, int k) { return (m * LdA + k) * E; }
+  static __device__ __forceinline__ int placeB(int k, int n) { return Transposed ? (n * LdB + k) * E : (k * LdB + n) * E; }
 };
 
 /// Fills one vector of Vec elements of shared memory; `valid` elements come from src, the others become zero.
@@ -59,10 +65,10 @@ template <class T, int Vec> __device__ __forceinline__ void copyVector(unsigned 
   }
 }
 
-/// Loads the tile [Rows, Cols] of a strided matrix: rows step by SRow, columns by SCol (1 for Vec > 1). Rows at or past `rows` are not
-/// needed by anyone unless ZeroRows, columns at or past `cols` become zero (if rows and columns are the other way round, likewise).
-template <class T, int Rows, int Cols, int Vec, int Ld, int Threads, bool ZeroRows>
-__device__ __forceinline__ void loadMatrix(unsigned char *shared, const T *origin, long long sRow, long long sCol, int rows, int cols) {
+/// Loads the tile [Rows, Cols] of a strided matrix: rows step by sRow, columns by sCol (1 for Vec > 1); place(row, col) is the offset in
+/// shared memory. Columns at or past `cols` become zero, rows at or past `rows` too if ZeroRows (else nobody needs them).
+template <class T, int Rows, int Cols, int Vec, int Threads, bool ZeroRows, class Place>
+__device__ __forceinline__ void loadMatrix(unsigned char *shared, const T *origin, long long sRow, long long sCol, int rows, int cols, const Place &place) {
   constexpr int Chunks = Cols / Vec, Total = Rows * Chunks, Steps = (Total + Threads - 1) / Threads;
 #pragma unroll
   for (int step = 0; step < Steps; ++step) {
@@ -73,7 +79,7 @@ __device__ __forceinline__ void loadMatrix(unsigned char *shared, const T *origi
     if (!ZeroRows && !rowIn)
       continue;
     int valid = rowIn ? most(0, least(Vec, cols - col)) : 0;
-    copyVector<T, Vec>(shared + (row * Ld + col) * (int)sizeof(T), valid ? origin + row * sRow + col * sCol : origin, valid);
+    copyVector<T, Vec>(shared + place(row, col), valid ? origin + row * sRow + col * sCol : origin, valid);
   }
 }
 
@@ -92,7 +98,7 @@ template <class C, class S> struct PanelLoader {
       if ((Total % Threads != 0 && i >= Total) || (Padded % S::BN != 0 && n >= Padded))
         continue;
       bool in = S::K % S::BK == 0 || k < S::K;
-      copyAsync<16>(sharedAddress(shared + (row * S::LdB + col) * S::E), b + (in ? (long long)(n / P) * S::K * P + (long long)k * P + n % P : 0), in ? 16 : 0);
+      copyAsync<16>(sharedAddress(shared + S::placeB(row, col)), b + (in ? (long long)(n / P) * S::K * P + (long long)k * P + n % P : 0), in ? 16 : 0);
     }
   }
 };
@@ -106,9 +112,9 @@ template <class C, class S> struct DenseLoader {
   __device__ __forceinline__ void load(unsigned char *shared, int k0) const {
     const T *origin = b + (long long)C::BSk * k0 + (long long)C::BSn * n0;
     if constexpr (S::Transposed)
-      loadMatrix<T, S::BN, S::BK, C::VecB, S::LdB, S::Threads, false>(shared, origin, C::BSn, C::BSk, S::N - n0, S::K - k0);
+      loadMatrix<T, S::BN, S::BK, C::VecB, S::Threads, false>(shared, origin, C::BSn, C::BSk, S::N - n0, S::K - k0, [](int n, int k) { return S::placeB(k, n); });
     else
-      loadMatrix<T, S::BK, S::BN, C::VecB, S::LdB, S::Threads, true>(shared, origin, C::BSk, C::BSn, S::K - k0, S::N - n0);
+      loadMatrix<T, S::BK, S::BN, C::VecB, S::Threads, true>(shared, origin, C::BSk, C::BSn, S::K - k0, S::N - n0, [](int k, int n) { return S::placeB(k, n); });
   }
 };
 
@@ -116,6 +122,10 @@ template <class C, class S> struct DenseLoader {
 template <class C, class S> struct WarpProduct {
   using T = typename C::Element;
   unsigned aAddress, bAddress;
+
+  /// Hooks for products that run on their own (see wide.cuh): after this thread's copies have arrived; after the last stage.
+  __device__ __forceinline__ void ready() const {}
+  __device__ __forceinline__ void finish(float (&)[S::MI][S::NI][4]) const {}
 
   __device__ __forceinline__ WarpProduct(int lane, int wm, int wn) {
     int row = wm * (S::BM / S::WM) + (lane & 15);
@@ -216,7 +226,7 @@ __device__ __forceinline__ void finishTile(float (&acc)[S::MI][S::NI][4], unsign
   __syncthreads();
 
   const float *partial = reinterpret_cast<const float *>(shared);
-  int slots = S::WK, row0 = 0;
+  int row0 = 0;
   int slotStride = S::BM * S::LdR;
   if constexpr (S::Split > 1) {
     // each rank owns BM / Split rows: send every row, summed over this block's warps, to its owner
@@ -236,7 +246,7 @@ __device__ __forceinline__ void finishTile(float (&acc)[S::MI][S::NI][4], unsign
     clusterArrive();
     clusterWait();
     partial = reinterpret_cast<const float *>(shared + S::ReceiveOffset);
-    slots = S::Split, row0 = rank * S::RowsOut, slotStride = S::RowsOut * S::LdR;
+    row0 = rank * S::RowsOut, slotStride = S::RowsOut * S::LdR;
   }
 
   constexpr int PerRow = S::BN / S::V, Total = S::RowsOut * PerRow, Slots = S::Split > 1 ? S::Split : S::WK;
@@ -257,7 +267,6 @@ __device__ __forceinline__ void finishTile(float (&acc)[S::MI][S::NI][4], unsign
     }
     epilogue(batch, m, n, sum);
   }
-  (void)slots;
 }
 
 /// The whole block: request weights, wait for the previous kernel, run the ring, finish.
@@ -272,7 +281,7 @@ __device__ __forceinline__ void runTile(ALoader &a, const BLoader &b, int rank, 
   if constexpr (S::Split > 1)
     clusterArriveRelaxed();
   if constexpr (C::WeightsConstant) {
-#pragma unroll
+#pragma unroll 1
     for (int s = 0; s < S::Ahead; ++s)
       if (s < tiles)
         b.load(shared + s * S::StageBytes + S::ABytes, (first + s) * S::BK);
@@ -280,7 +289,7 @@ __device__ __forceinline__ void runTile(ALoader &a, const BLoader &b, int rank, 
   wait();
   if constexpr (C::Trigger == 1)
     launchDependents();
-#pragma unroll
+#pragma unroll 1
   for (int s = 0; s < S::Ahead; ++s) {
     if (s < tiles) {
       if constexpr (!C::WeightsConstant)
@@ -291,11 +300,12 @@ __device__ __forceinline__ void runTile(ALoader &a, const BLoader &b, int rank, 
   }
 
   float acc[S::MI][S::NI][4] = {};
-  WarpProduct<C, S> product(lane, wm, wn);
+  typename S::template Product<C> product(lane, wm, wn);
   unsigned base = sharedAddress(shared);
 #pragma unroll 1
   for (int t = 0; t < tiles; ++t) {
     copyWait<S::Ahead - 1>();
+    product.ready();
     __syncthreads();
     if constexpr (!S::Resident) {
       int next = t + S::Ahead;
@@ -322,6 +332,7 @@ __device__ __forceinline__ void runTile(ALoader &a, const BLoader &b, int rank, 
       product.run(acc, stage, stage + S::ABytes, wk);
   }
   copyWait<0>();
+  product.finish(acc);
   if constexpr (C::Trigger == 2)
     launchDependents();
   finishTile<C, S>(acc, shared, rank, batch, m0, n0, epilogue);

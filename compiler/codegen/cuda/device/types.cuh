@@ -76,7 +76,7 @@ template <int V, class T> __device__ __forceinline__ void loadRaw(T (&dst)[V], c
 #pragma unroll
   for (int i = 0; i < Total / Step; ++i) {
     W w = reinterpret_cast<const W *>(p)[i];
-    __builtin_memcpy(reinterpret_cast<char *>(dst) + i * Step, &w, Step);
+    memcpy(reinterpret_cast<char *>(dst) + i * Step, &w, Step);
   }
 }
 
@@ -86,7 +86,7 @@ template <int V, class T> __device__ __forceinline__ void storeRaw(T *p, const T
 #pragma unroll
   for (int i = 0; i < Total / Step; ++i) {
     W w;
-    __builtin_memcpy(&w, reinterpret_cast<const char *>(src) + i * Step, Step);
+    memcpy(&w, reinterpret_cast<const char *>(src) + i * Step, Step);
     reinterpret_cast<W *>(p)[i] = w;
   }
 }
