@@ -21,7 +21,11 @@ std::string keyOf(kern::RegionOp region) {
   os << static_cast<int>(*region.getSchedule()) << ' ';
   for (Type type : region.getInputs().getTypes())
     os << type << ',';
-  AsmState state(region, OpPrintingFlags().useLocalScope().printGenericOpForm().skipRegions(false));
+  // Whatever the command line says about printing, the text must be whole and without locations.
+  OpPrintingFlags flags;
+  flags.useLocalScope().printGenericOpForm().skipRegions(false).enableDebugInfo(false);
+  flags.elideLargeElementsAttrs(std::numeric_limits<int64_t>::max());
+  AsmState state(region, flags);
   for (Operation &op : region.getBody().front()) {
     os << '\n';
     op.print(os, state);
