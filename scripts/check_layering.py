@@ -13,7 +13,7 @@ import sys
 DIALECTS = ["compiler/dialect/onnx", "compiler/dialect/kern", "compiler/dialect/cg"]
 IR_FACTS = DIALECTS + ["compiler/analysis"]
 PHASES = [f"compiler/passes/{phase}" for phase in ("normalize", "specialize", "lower", "fuse", "plan", "verify")]
-CODEGEN = ["compiler/codegen/scalar", "compiler/dialect/kern"]
+CODEGEN = ["compiler/codegen/scalar", "compiler/dialect/kern", "compiler/analysis"]
 RUNTIME = ["runtime_lib/format", "runtime_lib/include"]
 COMPILER = IR_FACTS + PHASES + CODEGEN + ["compiler/import", "compiler/codegen/cpu", "compiler/codegen/cuda", "compiler/bundle",
                                           "compiler/pipeline"]
@@ -26,20 +26,20 @@ MAY_INCLUDE = {
     "compiler/import": ["compiler/dialect/onnx"],
     "compiler/analysis": DIALECTS,
     **{phase: IR_FACTS for phase in PHASES},
-    "compiler/codegen/scalar": ["compiler/dialect/kern"],
+    "compiler/codegen/scalar": ["compiler/dialect/kern", "compiler/analysis"],
     "compiler/codegen/cpu": CODEGEN,
     "compiler/codegen/cuda": CODEGEN,
-    "compiler/bundle": ["compiler/dialect/cg", "runtime_lib/format"],
+    "compiler/bundle": ["compiler/dialect/cg", "compiler/dialect/kern", "runtime_lib/format"],
     "compiler/pipeline": COMPILER + ["runtime_lib/format"],
     "runtime_lib/format": [],
     "runtime_lib/include": [],
     "runtime_lib/src": RUNTIME,
     "runtime_lib/src/cpu": RUNTIME + ["runtime_lib/src"],
     "runtime_lib/src/cuda": RUNTIME + ["runtime_lib/src"],
-    "tools/common": RUNTIME,
-    "tools/ogc": ["compiler/pipeline", "tools/common"] + RUNTIME,
-    "tools/ogc-opt": IR_FACTS + PHASES + ["compiler/pipeline", "compiler/import", "compiler/bundle"],
-    "tools/ogc-rt": ["tools/common"] + RUNTIME,
+    "tools/common": RUNTIME + ["runtime_lib/src"],
+    "tools/ogc": ["compiler/pipeline", "tools/common"],
+    "tools/ogc-opt": COMPILER,
+    "tools/ogc-rt": ["tools/common"],
 }
 
 # Headers of others -> the only folders that may include them.
