@@ -1,0 +1,80 @@
+//===- ElementTypes.cpp - MLIR's element types and those of a bundle ------===//
+#include "compiler/bundle/ElementTypes.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace ogc::bundle {
+
+using format::DataType;
+
+static std::optional<DataType> integerType(IntegerType type) {
+  bool isUnsigned = type.isUnsigned();
+  switch (type.getWidth()) {
+  case 1:
+    return DataType::Bool;
+  case 8:
+    return isUnsigned ? DataType::U8 : DataType::I8;
+  case 16:
+    return isUnsigned ? DataType::U16 : DataType::I16;
+  case 32:
+    return isUnsigned ? DataType::U32 : DataType::I32;
+  case 64:
+    return isUnsigned ? DataType::U64 : DataType::I64;
+  default:
+    return std::nullopt;
+  }
+}
+
+std::optional<DataType> dataTypeOf(Type type) {
+  return llvm::TypeSwitch<Type, std::optional<DataType>>(type)
+      .Case([](IntegerType integer) { return integerType(integer); })
+      .Case([](Float16Type) { return DataType::F16; })
+      .Case([](BFloat16Type) { return DataType::BF16; })
+      .Case([](Float32Type) { return DataType::F32; })
+      .Case([](Float64Type) { return DataType::F64; })
+      .Case([](Float8E4M3FNType) { return DataType::F8E4M3FN; })
+      .Case([](Float8E5M2Type) { return DataType::F8E5M2; })
+      .Default([](Type) { return std::nullopt; });
+}
+
+Type mlirTypeOf(DataType type, MLIRContext *context) {
+  Builder b(context);
+  switch (type) {
+  case DataType::Bool:
+    return b.getI1Type();
+  case DataType::I8:
+    return b.getIntegerType(8);
+  case DataType::I16:
+    return b.getIntegerType(16);
+  case DataType::I32:
+    return b.getIntegerType(32);
+  case DataType::I64:
+    return b.getIntegerType(64);
+  case DataType::U8:
+    return b.getIntegerType(8, /*isSigned=*/false);
+  case DataType::U16:
+    return b.getIntegerType(16, /*isSigned=*/false);
+  case DataType::U32:
+    return b.getIntegerType(32, /*isSigned=*/false);
+  case DataType::U64:
+    return b.getIntegerType(64, /*isSigned=*/false);
+  case DataType::F16:
+    return b.getF16Type();
+  case DataType::BF16:
+    return b.getBF16Type();
+  case DataType::F32:
+    return b.getF32Type();
+  case DataType::F64:
+    return b.getF64Type();
+  case DataType::F8E4M3FN:
+    return Float8E4M3FNType::get(context);
+  case DataType::F8E5M2:
+    return Float8E5M2Type::get(context);
+  }
+  return Type();
+}
+
+} // namespace ogc::bundle

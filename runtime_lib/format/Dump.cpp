@@ -1,0 +1,234 @@
+//===- Dump.cpp - a bundle for people and for scripts ---------------------===//
+#include "runtime_lib/format/Dump.h"
+
+#include "runtime_lib/format/DataType.h"
+#include "runtime_lib/format/FileHeader.h"
+#include "runtime_lib/format/Json.h"
+
+#include <cstdio>
+
+namespace ogc::format {
+
+namespace {
+
+std::string hex(uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string number(uint64_t value) { return std::to_string(value); }
+
+const char *weightsModeName(fb::WeightsMode mode) {
+  constexpr const char *names[] = {"inline", "external", "none"};
+  return names[static_cast<size_t>(mode)];
+}
+
+const char *accessName(fb::Access access) {
+  constexpr const char *names[] = {"none", "read", "write", "readwrite"};
+  return names[static_cast<size_t>(access)];
+}
+
+std::string sliceText(const fb::Slice &slice) {
+  return std::string(sectionName(slice.section())) + "[" + number(slice.offset_bytes()) + ", " +
+         number(slice.offset_bytes() + slice.size_bytes()) + ")";
+}
+
+std::string nodeNames(const fb::Node &node, const char *separator) {
+  std::string text;
+  for (unsigned i = 0; node.names() && i < node.names()->size(); ++i)
+    text += (i ? separator : "") + node.names()->Get(i)->str();
+  return text;
+}
+
+std::string nodeTitle(const fb::Manifest &manifest, const fb::Node &node) {
+  std::string text = nodeKindName(node.kind());
+  if (node.kind() == fb::NodeKind::Kernel)
+    text += " " + manifest.kernels()->Get(node.kernel())->name()->str();
+  if (const fb::Gemm *gemm = node.gemm(); gemm && node.kind() == fb::NodeKind::Gemm)
+    text += " " + std::to_string(gemm->batch()) + "x" + std::to_string(gemm->m()) + "x" + std::to_string(gemm->n()) + "x" + std::to_string(gemm->k()) +
+            " " + typeName(gemm->element_type());
+  return text;
+}
+
+void dumpBindings(std::string &out, const char *what, const flatbuffers::Vector<flatbuffers::Offset<fb::Binding>> &bindings) {
+  for (const fb::Binding *binding : bindings)
+    out += std::string("  ") + what + " '" + binding->name()->str() + "': " + typeName(binding->type()) + " " + shapeText(*binding, true) + " at " +
+           sliceText(*binding->slice()) + "\n";
+}
+
+void dumpNodes(std::string &out, const fb::Manifest &manifest, const fb::Graph &graph) {
+  std::vector<std::string> incoming(graph.nodes()->size());
+  for (const fb::Edge *edge : *graph.edges())
+    incoming[edge->to()] += " " + number(edge->from()) + (edge->kind() == fb::EdgeKind::Programmatic ? "p" : "");
+  for (unsigned i = 0; i < graph.nodes()->size(); ++i) {
+    const fb::Node &node = *graph.nodes()->Get(i);
+    out += "  node " + number(i) + ": " + nodeTitle(manifest, node) + (incoming[i].empty() ? "" : " after" + incoming[i]) + "\n";
+    for (const fb::Slice *slice : *node.args())
+      out += std::string("    ") + accessName(slice->access()) + " " + sliceText(*slice) + "\n";
+    if (std::string names = nodeNames(node, ", "); !names.empty())
+      out += "    from " + names + "\n";
+  }
+}
+
+void writeStrings(JsonWriter &json, const char *key, const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> &strings) {
+  json.key(key).beginArray();
+  for (const auto *text : strings)
+    json.value(text->string_view());
+  json.endArray();
+}
+
+void writeBindings(JsonWriter &json, const char *key, const flatbuffers::Vector<flatbuffers::Offset<fb::Binding>> &bindings) {
+  json.key(key).beginArray();
+  for (const fb::Binding *binding : bindings) {
+    json.beginObject().field("name", binding->name()->string_view()).field("dtype", typeName(binding->type()));
+    json.key("shape").beginArray();
+    for (int64_t dim : *binding->shape())
+      json.value(dim);
+    json.endArray();
+    writeStrings(json, "symbols", *binding->symbols());
+    json.field("bytes", binding->slice()->size_bytes()).endObject();
+  }
+  json.endArray();
+}
+
+void writeGraph(JsonWriter &json, const fb::Graph &graph) {
+  GraphCounts counts = countGraph(graph);
+  json.beginObject().field("id", graph.id()->string_view());
+  writeBindings(json, "inputs", *graph.inputs());
+  writeBindings(json, "outputs", *graph.outputs());
+  json.key("nodes").beginObject().field("total", counts.nodes);
+  for (fb::NodeKind kind : fb::EnumValuesNodeKind())
+    json.field(nodeKindName(kind), counts.byKind[static_cast<size_t>(kind)]);
+  json.endObject();
+  json.key("edges").beginObject().field("full", counts.fullEdges).field("programmatic", counts.programmaticEdges).endObject();
+  json.key("arena").beginObject().field("peak_bytes", graph.scratch_bytes()).field("bound_bytes", graph.scratch_bound_bytes());
+  json.field("ratio", scratchRatio(graph)).endObject();
+  json.endObject();
+}
+
+/// `text` between quotes of DOT.
+std::string dotString(const std::string &text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out + "\"";
+}
+
+} // namespace
+
+GraphCounts countGraph(const fb::Graph &graph) {
+  GraphCounts counts;
+  counts.nodes = graph.nodes()->size();
+  for (const fb::Node *node : *graph.nodes())
+    ++counts.byKind[static_cast<size_t>(node->kind())];
+  for (const fb::Edge *edge : *graph.edges())
+    ++(edge->kind() == fb::EdgeKind::Programmatic ? counts.programmaticEdges : counts.fullEdges);
+  return counts;
+}
+
+double scratchRatio(const fb::Graph &graph) {
+  if (graph.scratch_bound_bytes() == 0)
+    return 1.0;
+  return static_cast<double>(graph.scratch_bytes()) / static_cast<double>(graph.scratch_bound_bytes());
+}
+
+std::string shapeText(const fb::Binding &binding, bool withSymbols) {
+  if (binding.shape()->size() == 0)
+    return "scalar";
+  std::string text;
+  for (unsigned i = 0; i < binding.shape()->size(); ++i) {
+    text += i ? "x" : "";
+    if (withSymbols && binding.symbols()->Get(i)->size() != 0)
+      text += binding.symbols()->Get(i)->str() + "=";
+    text += std::to_string(binding.shape()->Get(i));
+  }
+  return text;
+}
+
+std::string dumpText(const Bundle &bundle, bool nodes) {
+  const fb::Manifest &manifest = bundle.manifest();
+  const fb::Provenance &from = *manifest.provenance();
+  std::string out = "bundle of " + from.model()->str() + " (" + from.model_hash()->str() + ") by " + from.producer()->str() + ", format " +
+                    number(kFormatVersion) + ", " + number(bundle.fileBytes()) + " bytes\n";
+  for (const auto *flag : *from.flags())
+    out += "  flag " + flag->str() + "\n";
+  for (const auto *version : *from.versions())
+    out += "  with " + version->str() + "\n";
+  out += "targets:";
+  for (const auto *target : *manifest.targets())
+    out += " " + target->str();
+  out += manifest.cpu_features()->size() ? " (cpu needs " + manifest.cpu_features()->str() + ")\n" : "\n";
+  for (const fb::Blob *blob : *manifest.blobs())
+    out += std::string("section ") + fb::EnumNameBlobKind(blob->kind()) + " " + blob->name()->str() + ": " + number(blob->size_bytes()) + " bytes at " +
+           number(blob->offset_bytes()) + ", xxh64 " + hex(blob->checksum()) + "\n";
+  const fb::Arena &arena = *manifest.arena();
+  out += "weights: " + number(arena.weights_bytes()) + " bytes in " + number(manifest.weights()->size()) + " tensors, " +
+         weightsModeName(manifest.weights_mode()) + ", asked for at " + hex(arena.weights_address()) + "\n";
+  out += "context at " + hex(arena.context_address()) + ": state " + number(arena.state_bytes()) + ", inputs " + number(arena.inputs_bytes()) +
+         ", outputs " + number(arena.outputs_bytes()) + ", scratch " + number(arena.scratch_bytes()) + " bytes\n";
+  for (const fb::Graph *graph : *manifest.graphs()) {
+    GraphCounts counts = countGraph(*graph);
+    out += "graph '" + graph->id()->str() + "': " + number(counts.nodes) + " nodes (";
+    for (fb::NodeKind kind : fb::EnumValuesNodeKind())
+      out += (kind == fb::NodeKind::Kernel ? "" : ", ") + number(counts.byKind[static_cast<size_t>(kind)]) + " " + nodeKindName(kind);
+    char ratio[16];
+    std::snprintf(ratio, sizeof ratio, "%.3f", scratchRatio(*graph));
+    out += "), edges: " + number(counts.fullEdges) + " full, " + number(counts.programmaticEdges) + " programmatic, scratch " +
+           number(graph->scratch_bytes()) + " bytes of a bound of " + number(graph->scratch_bound_bytes()) + " (" + ratio + ")\n";
+    dumpBindings(out, "input", *graph->inputs());
+    dumpBindings(out, "output", *graph->outputs());
+    if (nodes)
+      dumpNodes(out, manifest, *graph);
+  }
+  return out;
+}
+
+std::string dumpJson(const Bundle &bundle) {
+  const fb::Manifest &manifest = bundle.manifest();
+  const fb::Arena &arena = *manifest.arena();
+  JsonWriter json;
+  json.beginObject().field("format_version", kFormatVersion).field("file_bytes", bundle.fileBytes());
+  writeStrings(json, "targets", *manifest.targets());
+  json.field("cpu_features", manifest.cpu_features()->string_view());
+  json.field("weights_bytes", arena.weights_bytes()).field("weights_mode", weightsModeName(manifest.weights_mode()));
+  json.key("provenance").beginObject();
+  json.field("producer", manifest.provenance()->producer()->string_view()).field("model", manifest.provenance()->model()->string_view());
+  json.field("model_hash", manifest.provenance()->model_hash()->string_view());
+  writeStrings(json, "flags", *manifest.provenance()->flags());
+  writeStrings(json, "versions", *manifest.provenance()->versions());
+  json.endObject();
+  json.key("sections").beginObject().field("state_bytes", arena.state_bytes()).field("inputs_bytes", arena.inputs_bytes());
+  json.field("outputs_bytes", arena.outputs_bytes()).field("scratch_bytes", arena.scratch_bytes()).endObject();
+  json.field("kernels", manifest.kernels()->size());
+  json.key("graphs").beginArray();
+  for (const fb::Graph *graph : *manifest.graphs())
+    writeGraph(json, *graph);
+  json.endArray().endObject();
+  return json.text() + "\n";
+}
+
+std::string dumpDot(const Bundle &bundle) {
+  const fb::Manifest &manifest = bundle.manifest();
+  std::string out = "digraph bundle {\n  node [shape=box, fontsize=10];\n";
+  for (unsigned g = 0; g < manifest.graphs()->size(); ++g) {
+    const fb::Graph &graph = *manifest.graphs()->Get(g);
+    std::string prefix = "g" + number(g) + "_";
+    out += "  subgraph cluster_" + number(g) + " {\n    label=" + dotString(graph.id()->str()) + ";\n";
+    for (unsigned i = 0; i < graph.nodes()->size(); ++i) {
+      const fb::Node &node = *graph.nodes()->Get(i);
+      std::string label = number(i) + ": " + nodeTitle(manifest, node);
+      out += "    " + prefix + number(i) + " [label=" + dotString(label) + ", tooltip=" + dotString(nodeNames(node, ", ")) + "];\n";
+    }
+    for (const fb::Edge *edge : *graph.edges())
+      out += "    " + prefix + number(edge->from()) + " -> " + prefix + number(edge->to()) +
+             (edge->kind() == fb::EdgeKind::Programmatic ? " [style=dashed];\n" : ";\n");
+    out += "  }\n";
+  }
+  return out + "}\n";
+}
+
+} // namespace ogc::format

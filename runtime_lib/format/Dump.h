@@ -1,0 +1,34 @@
+//===- Dump.h - a bundle for people and for scripts -----------------------===//
+#ifndef OGC_FORMAT_DUMP_H
+#define OGC_FORMAT_DUMP_H
+
+#include "runtime_lib/format/Bundle.h"
+
+#include <string>
+
+namespace ogc::format {
+
+struct GraphCounts {
+  uint32_t byKind[4] = {}; // indexed by fb::NodeKind
+  uint32_t nodes = 0, fullEdges = 0, programmaticEdges = 0;
+};
+GraphCounts countGraph(const fb::Graph &graph);
+
+/// Scratch bytes over the bound below which no plan of the same order can go; 1 where nothing is needed.
+double scratchRatio(const fb::Graph &graph);
+
+/// "1x3x224x224", "scalar" for no dimensions; with `symbols`, "batch=1x3x224x224".
+std::string shapeText(const fb::Binding &binding, bool withSymbols);
+
+/// Readable text; with `nodes`, every node, its slices and its edges.
+std::string dumpText(const Bundle &bundle, bool nodes);
+
+/// The summary as JSON. docs/bundle.md lists the fields.
+std::string dumpJson(const Bundle &bundle);
+
+/// The graphs as Graphviz DOT: nodes labelled with kernel and ONNX names, programmatic edges dashed.
+std::string dumpDot(const Bundle &bundle);
+
+} // namespace ogc::format
+
+#endif

@@ -1,0 +1,143 @@
+//===- BenchCommand.cpp - ogc bench ---------------------------------------===//
+#include "runtime_lib/format/Dump.h"
+#include "runtime_lib/format/Json.h"
+#include "tools/common/Commands.h"
+#include "tools/common/Session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+namespace ogc::tools {
+
+namespace {
+
+struct BenchOptions : SessionOptions {
+  unsigned iterations = 100, warmup = 5;
+  bool json = false;
+};
+
+using Clock = std::chrono::steady_clock;
+
+double microsecondsSince(Clock::time_point begin) { return std::chrono::duration<double, std::micro>(Clock::now() - begin).count(); }
+
+/// The value below which `percent` of the sorted samples lie (nearest rank).
+double percentile(const std::vector<double> &sorted, double percent) {
+  size_t rank = static_cast<size_t>(std::ceil(percent / 100.0 * static_cast<double>(sorted.size())));
+  return sorted[std::min(std::max<size_t>(rank, 1), sorted.size()) - 1];
+}
+
+struct Measurement {
+  std::vector<double> deviceUs, wallUs; // sorted
+  double loadMs = 0, prepareMs = 0, pipelinedUs = 0;
+};
+
+void writeTimes(format::JsonWriter &json, const char *key, const std::vector<double> &sorted) {
+  json.key(key).beginObject().field("p50", percentile(sorted, 50)).field("p90", percentile(sorted, 90)).field("p99", percentile(sorted, 99));
+  json.field("min", sorted.front()).field("max", sorted.back()).endObject();
+}
+
+void printJson(const Session &session, const BenchOptions &options, const std::string &deviceName, size_t executableNodes, const Measurement &m) {
+  const fb::Manifest &manifest = session.bundle->manifest();
+  const fb::Arena &arena = *manifest.arena();
+  format::JsonWriter json;
+  json.beginObject().field("bundle", options.bundle).field("device", options.device).field("device_name", deviceName);
+  json.field("graph", session.graph->id()->string_view()).field("iterations", options.iterations);
+  writeTimes(json, "device_us", m.deviceUs);
+  writeTimes(json, "wall_us", m.wallUs);
+  json.field("pipelined_us", m.pipelinedUs).field("load_ms", m.loadMs).field("prepare_ms", m.prepareMs);
+  json.field("nodes", session.graph->nodes()->size()).field("executable_nodes", static_cast<uint64_t>(executableNodes));
+  json.field("weights_bytes", arena.weights_bytes()).field("arena_bytes", format::contextLayout(arena).total);
+  json.field("scratch_bytes", session.graph->scratch_bytes());
+  bool isRandom = manifest.weights_mode() == fb::WeightsMode::None && options.weightsFile.empty();
+  json.field("weights", isRandom ? "random" : "real").endObject();
+  std::printf("%s\n", json.text().c_str());
+}
+
+void printText(const Session &session, const std::string &deviceName, size_t executableNodes, const Measurement &m) {
+  std::printf("graph '%s' on %s: %u nodes (%zu on the device), %llu bytes of weights\n", session.graph->id()->c_str(), deviceName.c_str(),
+              session.graph->nodes()->size(), executableNodes, static_cast<unsigned long long>(session.bundle->manifest().arena()->weights_bytes()));
+  auto line = [](const char *what, const std::vector<double> &sorted) {
+    std::printf("  %-10s p50 %10.1f us, p90 %10.1f us, p99 %10.1f us, min %10.1f us\n", what, percentile(sorted, 50), percentile(sorted, 90),
+                percentile(sorted, 99), sorted.front());
+  };
+  line("device", m.deviceUs);
+  line("wall", m.wallUs);
+  std::printf("  pipelined      %10.1f us a run, load %.1f ms, first graph %.1f ms\n", m.pipelinedUs, m.loadMs, m.prepareMs);
+}
+
+/// Wall time, device time and back-to-back runs are measured in loops of their own, so that none disturbs another.
+Status measure(const Session &session, const BenchOptions &options, runtime::Context &context, Measurement &out) {
+  size_t graph = session.graphIndex;
+  Clock::time_point begin = Clock::now();
+  OGC_RETURN_IF_ERROR(context.prepare(graph));
+  out.prepareMs = microsecondsSince(begin) / 1000;
+  OGC_RETURN_IF_ERROR(uploadInputs(session, context));
+  for (unsigned i = 0; i < options.warmup; ++i)
+    OGC_RETURN_IF_ERROR(context.launch(graph));
+  OGC_RETURN_IF_ERROR(context.synchronize());
+  for (unsigned i = 0; i < options.iterations; ++i) {
+    double microseconds = 0;
+    OGC_RETURN_IF_ERROR(context.timeLaunch(graph, microseconds));
+    out.deviceUs.push_back(microseconds);
+  }
+  if (!context.stream()) {
+    // On the cpu the call is the run: measuring it again would only take time.
+    out.wallUs = out.deviceUs;
+  } else {
+    for (unsigned i = 0; i < options.iterations; ++i) {
+      begin = Clock::now();
+      OGC_RETURN_IF_ERROR(context.launch(graph));
+      OGC_RETURN_IF_ERROR(context.synchronize());
+      out.wallUs.push_back(microsecondsSince(begin));
+    }
+    begin = Clock::now();
+    for (unsigned i = 0; i < options.iterations; ++i)
+      OGC_RETURN_IF_ERROR(context.launch(graph));
+    OGC_RETURN_IF_ERROR(context.synchronize());
+    out.pipelinedUs = microsecondsSince(begin) / options.iterations;
+  }
+  std::sort(out.deviceUs.begin(), out.deviceUs.end());
+  std::sort(out.wallUs.begin(), out.wallUs.end());
+  if (!context.stream())
+    out.pipelinedUs = percentile(out.wallUs, 50);
+  return Status();
+}
+
+Status bench(const BenchOptions &options) {
+  Result<Session> session = openSession(options);
+  if (!session.ok())
+    return session.status();
+  Measurement measurement;
+  Clock::time_point begin = Clock::now();
+  std::shared_ptr<runtime::Engine> engine;
+  Result<std::unique_ptr<runtime::Context>> context = openContext(session.value(), options.device, options, &engine);
+  if (!context.ok())
+    return context.status();
+  measurement.loadMs = microsecondsSince(begin) / 1000;
+  OGC_RETURN_IF_ERROR(measure(session.value(), options, *context.value(), measurement));
+  size_t executableNodes = context.value()->executableNodes(session.value().graphIndex);
+  if (options.json)
+    printJson(session.value(), options, engine->deviceName(), executableNodes, measurement);
+  else
+    printText(session.value(), engine->deviceName(), executableNodes, measurement);
+  return Status();
+}
+
+} // namespace
+
+void addBenchCommand(CLI::App &app, int &exitCode) {
+  auto options = std::make_shared<BenchOptions>();
+  // Times do not depend on the values of weights, so missing ones are no reason to stop.
+  options->randomWeights = true;
+  CLI::App *command = app.add_subcommand("bench", "measures the time of a run; weights that the bundle does not hold are made up");
+  addSessionOptions(*command, *options);
+  command->add_option("--iterations", options->iterations, "runs to measure")->capture_default_str()->check(CLI::Range(1u, 1u << 24));
+  command->add_option("--warmup", options->warmup, "runs before")->capture_default_str();
+  command->add_flag("--json", options->json, "prints JSON");
+  command->callback([options, &exitCode] { runAction(exitCode, [&] { return bench(*options); }); });
+}
+
+} // namespace ogc::tools

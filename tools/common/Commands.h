@@ -1,0 +1,34 @@
+//===- Commands.h - the commands that ogc and ogc-rt share ----------------===//
+#ifndef OGC_TOOLS_COMMON_COMMANDS_H
+#define OGC_TOOLS_COMMON_COMMANDS_H
+
+#include "runtime_lib/format/Status.h"
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <string>
+
+namespace ogc::tools {
+
+/// What a tool adds to the shared commands.
+struct CommandHooks {
+  /// Prints the IR of the bundle at `path` to stdout (`inspect --ir`); empty where the tool has no compiler in it.
+  std::function<Status(const std::string &path)> printIr;
+};
+
+/// Adds `run`, `bench`, `inspect` and `verify` to `app`. They run while `app.parse` does; `exitCode` becomes 1 where one fails, after a line on
+/// stderr that says why. Arguments of a wrong form make `app.parse` throw.
+void addRuntimeCommands(CLI::App &app, int &exitCode, const CommandHooks &hooks = {});
+
+void addRunCommand(CLI::App &app, int &exitCode);
+void addBenchCommand(CLI::App &app, int &exitCode);
+void addInspectCommand(CLI::App &app, int &exitCode, const CommandHooks &hooks);
+void addVerifyCommand(CLI::App &app, int &exitCode);
+
+/// Runs `action`, reports its failure on stderr and sets the exit code. No exception passes.
+void runAction(int &exitCode, const std::function<Status()> &action);
+
+} // namespace ogc::tools
+
+#endif

@@ -1,0 +1,90 @@
+//===- RunCommand.cpp - ogc run -------------------------------------------===//
+#include "runtime_lib/format/DataType.h"
+#include "runtime_lib/format/Dump.h"
+#include "tools/common/Commands.h"
+#include "tools/common/FileNames.h"
+#include "tools/common/Npy.h"
+#include "tools/common/Session.h"
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+namespace ogc::tools {
+
+namespace {
+
+struct RunOptions : SessionOptions {
+  std::string outputDir;
+};
+
+/// One line for a person: type, shape, range and the first values.
+void printSummary(const fb::Binding &binding, const std::vector<std::byte> &data) {
+  size_t count = data.size() / format::elementBytes(binding.type());
+  double low = INFINITY, high = -INFINITY, sum = 0;
+  for (size_t i = 0; i < count; ++i) {
+    double value = format::readElement(binding.type(), data.data(), i);
+    low = std::fmin(low, value);
+    high = std::fmax(high, value);
+    sum += value;
+  }
+  std::printf("%s: %s %s", binding.name()->c_str(), format::typeName(binding.type()), format::shapeText(binding, false).c_str());
+  if (count != 0)
+    std::printf(", min %.6g, mean %.6g, max %.6g, first", low, sum / static_cast<double>(count), high);
+  for (size_t i = 0; i < std::min<size_t>(count, 4); ++i)
+    std::printf(" %.6g", format::readElement(binding.type(), data.data(), i));
+  std::printf("\n");
+}
+
+Status makeFolder(const std::string &path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  return error ? Status(Code::NotFound, "cannot make folder '" + path + "': " + error.message()) : Status();
+}
+
+Status run(const RunOptions &options) {
+  Result<Session> session = openSession(options);
+  if (!session.ok())
+    return session.status();
+  Result<std::unique_ptr<runtime::Context>> context = openContext(session.value(), options.device, options);
+  if (!context.ok())
+    return context.status();
+  OGC_RETURN_IF_ERROR(uploadInputs(session.value(), *context.value()));
+  OGC_RETURN_IF_ERROR(context.value()->launch(session.value().graphIndex));
+  Result<std::vector<std::vector<std::byte>>> outputs = downloadOutputs(session.value(), *context.value());
+  if (!outputs.ok())
+    return outputs.status();
+
+  const auto &bindings = *session.value().graph->outputs();
+  std::vector<std::string> names;
+  for (const fb::Binding *binding : bindings)
+    names.push_back(binding->name()->str());
+  std::vector<std::string> files = safeFileNames(names);
+  if (!options.outputDir.empty())
+    OGC_RETURN_IF_ERROR(makeFolder(options.outputDir));
+  for (unsigned i = 0; i < bindings.size(); ++i) {
+    const fb::Binding &binding = *bindings.Get(i);
+    const std::vector<std::byte> &data = outputs.value()[i];
+    printSummary(binding, data);
+    if (options.outputDir.empty())
+      continue;
+    std::vector<int64_t> shape(binding.shape()->begin(), binding.shape()->end());
+    std::string path = options.outputDir + "/" + files[i] + ".npy";
+    OGC_RETURN_IF_ERROR(writeNpy(path, npyDescr(binding.type()), shape, data.data(), data.size()));
+  }
+  return Status();
+}
+
+} // namespace
+
+void addRunCommand(CLI::App &app, int &exitCode) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App *command = app.add_subcommand("run", "runs a graph once and prints or writes its outputs");
+  addSessionOptions(*command, *options);
+  command->add_option("--output-dir", options->outputDir, "writes every output as .npy into this folder (bfloat16 as uint16, float8 as uint8 bits)");
+  command->add_flag("--random-weights", options->randomWeights, "makes up weights that the bundle does not hold");
+  command->callback([options, &exitCode] { runAction(exitCode, [&] { return run(*options); }); });
+}
+
+} // namespace ogc::tools

@@ -1,0 +1,165 @@
+//===- Session.cpp - what run, bench and verify begin with ----------------===//
+#include "tools/common/Session.h"
+
+#include "runtime_lib/format/Dump.h"
+#include "runtime_lib/format/DataType.h"
+#include "runtime_lib/src/driver/Random.h"
+#include "tools/common/Npy.h"
+
+#include <map>
+
+namespace ogc::tools {
+
+using format::DataType;
+
+namespace {
+
+std::string checkDevice(const std::string &device) {
+  bool isNumbered = device.size() > 5 && device.starts_with("cuda:") && device.find_first_not_of("0123456789", 5) == std::string::npos;
+  return device == "cpu" || device == "cuda" || isNumbered ? "" : "'" + device + "' is not cpu, cuda or cuda:N";
+}
+
+std::string checkInput(const std::string &input) {
+  size_t equals = input.rfind('=');
+  return equals == std::string::npos || equals == 0 || equals + 1 == input.size() ? "'" + input + "' is not NAME=FILE" : "";
+}
+
+} // namespace
+
+void addSessionOptions(CLI::App &command, SessionOptions &options) {
+  command.add_option("bundle", options.bundle, "the bundle (model.ogc)")->required();
+  command.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str()->check(checkDevice);
+  command.add_option("--graph", options.graph, "ID of the graph; needed where the bundle has several");
+  command.add_option("--input", options.inputs, "NAME=FILE.npy; may be repeated. Other inputs are drawn at random")->check(checkInput);
+  command.add_option("--seed", options.seed, "seed of random inputs and weights")->capture_default_str();
+  command.add_option("--int-range", options.intRange, "random integers are drawn from [0, N)")
+      ->capture_default_str()
+      ->check(CLI::Range(uint64_t(1), uint64_t(1) << 31));
+  command.add_option("--threads", options.threads, "threads of the cpu device")->capture_default_str()->check(CLI::Range(1u, 1024u));
+  command.add_option("--weights-file", options.weightsFile, "the weights section of a bundle that does not hold it");
+}
+
+namespace {
+
+std::string list(const flatbuffers::Vector<flatbuffers::Offset<fb::Binding>> &bindings) {
+  std::string names;
+  for (const fb::Binding *binding : bindings)
+    names += (names.empty() ? "'" : ", '") + binding->name()->str() + "'";
+  return names.empty() ? "none" : names;
+}
+
+Result<size_t> chooseGraph(const format::Bundle &bundle, const std::string &id) {
+  const auto &graphs = *bundle.manifest().graphs();
+  if (id.empty() && graphs.size() == 1)
+    return size_t(0);
+  if (auto index = id.empty() ? std::nullopt : bundle.findGraph(id))
+    return *index;
+  std::string names;
+  for (const fb::Graph *graph : graphs)
+    names += (names.empty() ? "'" : ", '") + graph->id()->str() + "'";
+  return Status(Code::InvalidArgument, id.empty() ? "the bundle has several graphs, choose one with --graph: " + names
+                                                  : "there is no graph '" + id + "', the bundle has " + names);
+}
+
+Result<std::vector<std::byte>> readInput(const fb::Binding &binding, const std::string &path) {
+  Result<Array> array = readNpy(path);
+  if (!array.ok())
+    return array.status().withContext("input '" + binding.name()->str() + "'");
+  std::string what = "input '" + binding.name()->str() + "': '" + path + "' ";
+  if (!matchesType(array.value().descr, binding.type()))
+    return Status(Code::InvalidArgument, what + "has elements of type " + array.value().descr + ", expected " + npyDescr(binding.type()) + " (" +
+                                             format::typeName(binding.type()) + ")");
+  if (!std::equal(array.value().shape.begin(), array.value().shape.end(), binding.shape()->begin(), binding.shape()->end())) {
+    std::string shape;
+    for (int64_t dim : array.value().shape)
+      shape += (shape.empty() ? "" : "x") + std::to_string(dim);
+    return Status(Code::InvalidArgument, what + "has shape " + (shape.empty() ? "scalar" : shape) + ", expected " + format::shapeText(binding, false));
+  }
+  return std::move(array.value().data);
+}
+
+} // namespace
+
+std::vector<std::byte> drawInput(const fb::Binding &binding, uint64_t seed, uint64_t intRange) {
+  std::vector<std::byte> data(binding.slice()->size_bytes());
+  size_t bytes = format::elementBytes(binding.type());
+  // The name is part of the seed, so that adding an input does not change the others.
+  for (char c : binding.name()->string_view())
+    seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
+  runtime::Random random(seed);
+  uint64_t range = binding.type() == DataType::Bool ? 2 : intRange;
+  if (binding.type() == DataType::I8 || binding.type() == DataType::U8)
+    range = std::min<uint64_t>(range, 128);
+  if (binding.type() == DataType::I16 || binding.type() == DataType::U16)
+    range = std::min<uint64_t>(range, 32768);
+  for (size_t i = 0; i < data.size() / bytes; ++i)
+    format::writeElement(binding.type(), data.data(), i, format::isFloat(binding.type()) ? random.normal() : static_cast<double>(random.below(range)));
+  return data;
+}
+
+Result<Session> openSession(const SessionOptions &options) {
+  std::map<std::string, std::string> files;
+  for (const std::string &input : options.inputs) {
+    size_t equals = input.rfind('=');
+    if (!files.emplace(input.substr(0, equals), input.substr(equals + 1)).second)
+      return Status(Code::InvalidArgument, "input '" + input.substr(0, equals) + "' is given twice");
+  }
+  Session session;
+  Result<std::shared_ptr<const format::Bundle>> bundle = format::Bundle::open(options.bundle);
+  if (!bundle.ok())
+    return bundle.status();
+  session.bundle = bundle.value();
+  Result<size_t> index = chooseGraph(*session.bundle, options.graph);
+  if (!index.ok())
+    return index.status();
+  session.graphIndex = index.value();
+  session.graph = session.bundle->manifest().graphs()->Get(static_cast<unsigned>(session.graphIndex));
+  for (const fb::Binding *binding : *session.graph->inputs()) {
+    auto file = files.find(binding->name()->str());
+    if (file == files.end()) {
+      session.inputs.push_back(drawInput(*binding, options.seed, options.intRange));
+      continue;
+    }
+    Result<std::vector<std::byte>> data = readInput(*binding, file->second);
+    if (!data.ok())
+      return data.status();
+    session.inputs.push_back(std::move(data.value()));
+    files.erase(file);
+  }
+  if (!files.empty())
+    return Status(Code::InvalidArgument, "there is no input '" + files.begin()->first + "', the graph has " + list(*session.graph->inputs()));
+  return session;
+}
+
+Result<std::unique_ptr<runtime::Context>> openContext(const Session &session, const std::string &device, const SessionOptions &options,
+                                                      std::shared_ptr<runtime::Engine> *outEngine) {
+  runtime::EngineOptions engineOptions{options.weightsFile, options.randomWeights, options.seed, options.threads};
+  Result<std::shared_ptr<runtime::Engine>> engine = runtime::createEngine(session.bundle, device, engineOptions);
+  if (!engine.ok())
+    return engine.status();
+  if (outEngine)
+    *outEngine = engine.value();
+  return engine.value()->createContext(engine.value(), {});
+}
+
+Status uploadInputs(const Session &session, runtime::Context &context) {
+  for (unsigned i = 0; i < session.inputs.size(); ++i) {
+    const fb::Slice &slice = *session.graph->inputs()->Get(i)->slice();
+    OGC_RETURN_IF_ERROR(context.copyIn(slice.section(), slice.offset_bytes(), session.inputs[i].data(), slice.size_bytes()));
+  }
+  return Status();
+}
+
+Result<std::vector<std::vector<std::byte>>> downloadOutputs(const Session &session, runtime::Context &context) {
+  std::vector<std::vector<std::byte>> outputs;
+  for (const fb::Binding *binding : *session.graph->outputs())
+    outputs.emplace_back(binding->slice()->size_bytes());
+  for (unsigned i = 0; i < outputs.size(); ++i) {
+    const fb::Slice &slice = *session.graph->outputs()->Get(i)->slice();
+    OGC_RETURN_IF_ERROR(context.copyOut(slice.section(), slice.offset_bytes(), outputs[i].data(), slice.size_bytes()));
+  }
+  OGC_RETURN_IF_ERROR(context.synchronize());
+  return outputs;
+}
+
+} // namespace ogc::tools

@@ -1,0 +1,54 @@
+//===- Session.h - what run, bench and verify begin with ------------------===//
+#ifndef OGC_TOOLS_COMMON_SESSION_H
+#define OGC_TOOLS_COMMON_SESSION_H
+
+#include "runtime_lib/src/driver/Driver.h"
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+namespace ogc::tools {
+
+namespace fb = format::fb;
+
+/// The options that run, bench and verify share.
+struct SessionOptions {
+  std::string bundle, device = "cpu", graph, weightsFile;
+  std::vector<std::string> inputs; // "name=file.npy"
+  uint64_t seed = 0, intRange = 2;
+  unsigned threads = 1;
+  bool randomWeights = false;
+};
+
+void addSessionOptions(CLI::App &command, SessionOptions &options);
+
+/// A bundle, the graph that was asked for, and its inputs on the host.
+struct Session {
+  std::shared_ptr<const format::Bundle> bundle;
+  size_t graphIndex = 0;
+  const fb::Graph *graph = nullptr;
+  std::vector<std::vector<std::byte>> inputs;
+};
+
+/// Opens the bundle, finds the graph and reads or draws its inputs.
+Result<Session> openSession(const SessionOptions &options);
+
+/// The engine and a context on `device`.
+Result<std::unique_ptr<runtime::Context>> openContext(const Session &session, const std::string &device, const SessionOptions &options,
+                                                      std::shared_ptr<runtime::Engine> *outEngine = nullptr);
+
+/// Enqueues the copies of the inputs into the context's arena.
+Status uploadInputs(const Session &session, runtime::Context &context);
+
+/// Copies the outputs to the host and waits.
+Result<std::vector<std::vector<std::byte>>> downloadOutputs(const Session &session, runtime::Context &context);
+
+/// Draws values for a binding: floats from N(0, 1), bool from {0, 1}, integers from [0, intRange). The default range of 2 is safe for token ids,
+/// indices and masks alike.
+std::vector<std::byte> drawInput(const fb::Binding &binding, uint64_t seed, uint64_t intRange);
+
+} // namespace ogc::tools
+
+#endif
