@@ -193,9 +193,12 @@ LogicalResult depthToSpace(Node &n) {
 
 LogicalResult spaceToDepth(Node &n) {
   int64_t block = n.op.getI64("blocksize");
+  StringRef mode = n.op.getStr("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD")
+    return n.fail("mode is '" + mode + "', expected DCR or CRD");
   ArrayRef<int64_t> in = n.inShape(0);
   Value v = reshape(n.b, n.in(0), {in[0], in[1], in[2] / block, block, in[3] / block, block});
-  return n.result(reshape(n.b, transpose(n.b, v, {0, 3, 5, 1, 2, 4}), n.outShape()));
+  return n.result(reshape(n.b, transpose(n.b, v, mode == "DCR" ? Shape{0, 3, 5, 1, 2, 4} : Shape{0, 1, 3, 5, 2, 4}), n.outShape()));
 }
 
 LogicalResult trilu(Node &n) {
@@ -262,6 +265,7 @@ LogicalResult eyeLike(Node &n) {
 }
 
 LogicalResult range(Node &n) {
+  n.op.ignore("stash_type"); // 16-bit floats compute in f32
   Value start = reshape(n.b, n.in(0), {}), delta = reshape(n.b, n.in(2), {});
   return n.result(elementwise(n.b, n.outShape(), n.outElement(), {start, delta}, [&](Scalar &s, ValueRange x) {
     Value i = linalg::IndexOp::create(s.b, 0);

@@ -91,13 +91,16 @@ LogicalResult bitShift(Node &n) {
   StringRef direction = n.op.getStr("direction");
   if (direction != "LEFT" && direction != "RIGHT")
     return n.fail("direction is '" + direction + "', expected LEFT or RIGHT");
-  return fold(n, [&](Scalar &s, Value x, Value y) {
-    // A shift by the width or more leaves nothing.
+  bool left = direction == "LEFT", isUnsigned = n.isUnsignedIn(0);
+  return fold(n, [&](Scalar &s, Value x, Value y) -> Value {
+    // A shift by the width or more (a negative one counts as such) leaves nothing but the sign.
     Type type = x.getType();
-    Value width = s.icst(type, type.getIntOrFloatBitWidth()), zero = s.icst(type, 0);
-    Value inRange = s.cmp(Compare::Less, y, width, true);
+    int64_t width = type.getIntOrFloatBitWidth();
+    Value inRange = s.cmp(Compare::Less, y, s.icst(type, width), true), zero = s.icst(type, 0);
+    if (!left && !isUnsigned)
+      return arith::ShRSIOp::create(s.b, x, s.select(inRange, y, s.icst(type, width - 1)));
     Value amount = s.select(inRange, y, zero);
-    Value shifted = direction == "LEFT" ? arith::ShLIOp::create(s.b, x, amount).getResult() : arith::ShRUIOp::create(s.b, x, amount).getResult();
+    Value shifted = left ? arith::ShLIOp::create(s.b, x, amount).getResult() : arith::ShRUIOp::create(s.b, x, amount).getResult();
     return s.select(inRange, shifted, zero);
   });
 }

@@ -208,10 +208,15 @@ class LowerOnnx : public impl::LowerOnnxBase<LowerOnnx> {
   void runOnOperation() override {
     auto mathAttr = getOperation()->getAttrOfType<StringAttr>("ogc.math");
     kern::MathMode math = mathAttr && mathAttr.getValue() == "tf32" ? kern::MathMode::TF32 : kern::MathMode::IEEE;
+    // Builders report operands of impossible shapes as errors and go on: none of them may be lost.
     bool ok = true;
+    ScopedDiagnosticHandler errors(&getContext(), [&](Diagnostic &diagnostic) {
+      ok &= diagnostic.getSeverity() != DiagnosticSeverity::Error;
+      return failure(); // the next handler prints it
+    });
     for (auto fn : getOperation().getOps<func::FuncOp>())
-      if (!fn.isExternal())
-        ok &= succeeded(FunctionLowering(fn, math).run());
+      if (!fn.isExternal() && failed(FunctionLowering(fn, math).run()))
+        ok = false;
     if (!ok)
       return signalPassFailure();
     generalize();

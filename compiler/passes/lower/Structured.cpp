@@ -211,8 +211,23 @@ Value mapElements(Builder &b, ArrayRef<int64_t> shape, Type element, ArrayRef<Op
   return buildGeneric(b, init, false, operands, iterators, body, widen);
 }
 
+/// True when `from` can be broadcast to `to` one way.
+static bool broadcastsTo(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  if (from.size() > to.size())
+    return false;
+  return llvm::all_of(llvm::zip(from, to.take_back(from.size())), [](auto pair) {
+    auto [extent, target] = pair;
+    return extent == target || extent == 1;
+  });
+}
+
 Value elementwise(Builder &b, ArrayRef<int64_t> shape, Type element, ValueRange operands, Body body, bool widen) {
   SmallVector<Operand> mapped;
+  for (Value v : operands)
+    if (!broadcastsTo(shapeOf(v), shape)) {
+      emitError(b.getLoc()) << "cannot broadcast " << v.getType() << " to " << RankedTensorType::get(shape, element);
+      return empty(b, shape, element);
+    }
   for (Value v : operands)
     mapped.push_back({v, broadcastMap(b.getContext(), shapeOf(v), shape)});
   return mapElements(b, shape, element, mapped, body, widen);

@@ -48,7 +48,7 @@ mlir::Value constantTensor(Builder &b, mlir::DenseElementsAttr value);
 // Views
 //===----------------------------------------------------------------------===//
 
-/// The value with another shape of as many elements: collapse_shape and expand_shape over the finest common grouping of dimensions.
+/// The value with another shape of as many elements (an error at the location when they are not): collapse_shape and expand_shape over the finest common grouping of dimensions.
 mlir::Value reshape(Builder &b, mlir::Value v, llvm::ArrayRef<int64_t> shape);
 /// linalg.transpose; nothing when the permutation is the identity.
 mlir::Value transpose(Builder &b, mlir::Value v, llvm::ArrayRef<int64_t> permutation);
@@ -71,7 +71,7 @@ mlir::AffineMap broadcastMap(mlir::MLIRContext *context, llvm::ArrayRef<int64_t>
 mlir::Value mapElements(Builder &b, llvm::ArrayRef<int64_t> shape, mlir::Type element, llvm::ArrayRef<Operand> operands, Body body,
                         bool widen = true);
 
-/// mapElements with operands broadcast to the shape.
+/// mapElements with operands broadcast to the shape; an error at the location when one cannot be.
 mlir::Value elementwise(Builder &b, llvm::ArrayRef<int64_t> shape, mlir::Type element, mlir::ValueRange operands, Body body,
                         bool widen = true);
 

@@ -1,0 +1,34 @@
+// RUN: ogc-opt %s -ogc-lower-onnx | FileCheck %s
+
+// [B, H, S, D] is transposed to heads inside; a boolean mask becomes an additive bias.
+// CHECK-LABEL: func @heads_outside
+// CHECK-COUNT-3: linalg.transpose {{.*}} permutation = [0, 2, 1, 3]
+// CHECK: arith.select
+// CHECK: kern.attention %{{.*}}, %{{.*}}, %{{.*}}, bias %{{.*}} {scale = 5.000000e-01 : f32} : (tensor<2x5x4x8xf16>, tensor<2x7x2x8xf16>, tensor<2x7x2x6xf16>, tensor<1x1x5x7xf32>) -> tensor<2x5x4x6xf32>
+// CHECK: linalg.transpose {{.*}} permutation = [0, 2, 1, 3]
+func.func @heads_outside(%q: tensor<2x4x5x8xf16>, %k: tensor<2x2x7x8xf16>, %v: tensor<2x2x7x6xf16>, %m: tensor<5x7xi1>) -> tensor<2x4x5x6xf16> {
+  %0 = "onnx.Attention"(%q, %k, %v, %m) {is_causal = 0 : i64, scale = 0.5 : f32, qk_matmul_output_mode = 0 : i64, softcap = 0.0 : f32}
+      : (tensor<2x4x5x8xf16>, tensor<2x2x7x8xf16>, tensor<2x2x7x6xf16>, tensor<5x7xi1>) -> tensor<2x4x5x6xf16>
+  return %0 : tensor<2x4x5x6xf16>
+}
+
+// [B, S, H * D] needs only reshapes, and a causal mask over equal lengths is the anchor's own.
+// CHECK-LABEL: func @heads_inside
+// CHECK-NOT: linalg.transpose
+// CHECK: kern.attention {{.*}} {causal, scale = 0.353553385 : f32}
+// CHECK-NOT: linalg.transpose
+// CHECK: tensor.collapse_shape {{.*}} into tensor<2x5x32xf32>
+func.func @heads_inside(%x: tensor<2x5x32xf32>) -> tensor<2x5x32xf32> {
+  %0 = "onnx.Attention"(%x, %x, %x) {is_causal = 1 : i64, q_num_heads = 4 : i64, kv_num_heads = 4 : i64}
+      : (tensor<2x5x32xf32>, tensor<2x5x32xf32>, tensor<2x5x32xf32>) -> tensor<2x5x32xf32>
+  return %0 : tensor<2x5x32xf32>
+}
+
+// Without a past ONNX aligns causality with the first key: here the mask is a bias.
+// CHECK-LABEL: func @causal_from_first_key
+// CHECK-NOT: causal
+// CHECK: kern.attention {{.*}} bias %{{.*}} {scale
+func.func @causal_from_first_key(%q: tensor<1x1x2x8xf32>, %k: tensor<1x1x3x8xf32>) -> tensor<1x1x2x8xf32> {
+  %0 = "onnx.Attention"(%q, %k, %k) {is_causal = 1 : i64} : (tensor<1x1x2x8xf32>, tensor<1x1x3x8xf32>, tensor<1x1x3x8xf32>) -> tensor<1x1x2x8xf32>
+  return %0 : tensor<1x1x2x8xf32>
+}

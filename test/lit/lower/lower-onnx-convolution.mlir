@@ -1,0 +1,47 @@
+// RUN: ogc-opt %s -ogc-lower-onnx | FileCheck %s
+
+// Channels last inside transposes, the filter [F, C, KH, KW] packed as [KH * KW * C, F], the bias an epilogue on the anchor.
+// CHECK-LABEL: func @conv2d
+// CHECK: %[[X:.*]] = linalg.transpose ins(%arg0 : tensor<1x3x10x10xf32>) {{.*}} permutation = [0, 2, 3, 1]
+// CHECK: linalg.transpose ins(%arg1 : tensor<8x3x3x3xf32>) {{.*}} permutation = [2, 3, 1, 0]
+// CHECK: %[[ACC:.*]] = kern.conv %[[X]], %{{.*}} {dilations = array<i64: 1, 1>, kernel = array<i64: 3, 3>, pads = array<i64: 1, 1, 0, 0>, strides = array<i64: 2, 2>} : (tensor<1x10x10x3xf32>, tensor<1x27x16xf32>) -> tensor<1x5x5x8xf32>
+// CHECK: linalg.generic {{.*}} ins(%[[ACC]], %arg2 : tensor<1x5x5x8xf32>, tensor<8xf32>)
+// CHECK: linalg.transpose {{.*}} permutation = [0, 3, 1, 2]
+func.func @conv2d(%x: tensor<1x3x10x10xf32>, %w: tensor<8x3x3x3xf32>, %b: tensor<8xf32>) -> tensor<1x8x5x5xf32> {
+  %0 = "onnx.Conv"(%x, %w, %b) {auto_pad = "SAME_LOWER", group = 1 : i64, kernel_shape = array<i64: 3, 3>, pads = array<i64: 0, 0, 0, 0>,
+      strides = array<i64: 2, 2>} : (tensor<1x3x10x10xf32>, tensor<8x3x3x3xf32>, tensor<8xf32>) -> tensor<1x8x5x5xf32>
+  return %0 : tensor<1x8x5x5xf32>
+}
+
+// CHECK-LABEL: func @conv1d
+// CHECK: kern.conv {{.*}}kernel = array<i64: 1, 3>, pads = array<i64: 0, 2, 0, 0>
+func.func @conv1d(%x: tensor<1x4x10xf32>, %w: tensor<8x4x3xf32>) -> tensor<1x8x10xf32> {
+  %0 = "onnx.Conv"(%x, %w) {pads = array<i64: 2, 0>} : (tensor<1x4x10xf32>, tensor<8x4x3xf32>) -> tensor<1x8x10xf32>
+  return %0 : tensor<1x8x10xf32>
+}
+
+// CHECK-LABEL: func @depthwise
+// CHECK: linalg.transpose {{.*}} permutation = [1, 2, 0]
+// CHECK: kern.depthwise_conv {{.*}} : (tensor<1x5x5x8xf16>, tensor<3x3x8xf16>) -> tensor<1x5x5x8xf32>
+func.func @depthwise(%x: tensor<1x8x5x5xf16>, %w: tensor<8x1x3x3xf16>) -> tensor<1x8x5x5xf16> {
+  %0 = "onnx.Conv"(%x, %w) {pads = array<i64: 1, 1, 1, 1>, group = 8 : i64} : (tensor<1x8x5x5xf16>, tensor<8x1x3x3xf16>) -> tensor<1x8x5x5xf16>
+  return %0 : tensor<1x8x5x5xf16>
+}
+
+// Other groups and three spatial dimensions: a reduction over the padded input.
+// CHECK-LABEL: func @grouped
+// CHECK: tensor.pad
+// CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]
+func.func @grouped(%x: tensor<1x8x5x5xf32>, %w: tensor<4x4x3x3xf32>) -> tensor<1x4x5x5xf32> {
+  %0 = "onnx.Conv"(%x, %w) {pads = array<i64: 1, 1, 1, 1>, group = 2 : i64} : (tensor<1x8x5x5xf32>, tensor<4x4x3x3xf32>) -> tensor<1x4x5x5xf32>
+  return %0 : tensor<1x4x5x5xf32>
+}
+
+// A transposed convolution is one of the spread input with the mirrored filter.
+// CHECK-LABEL: func @transposed
+// CHECK: kern.conv {{.*}}kernel = array<i64: 3, 3>, pads = array<i64: 1, 1, 2, 2>, strides = array<i64: 1, 1>{{.*}} : (tensor<1x9x9x4xf32>
+func.func @transposed(%x: tensor<1x4x5x5xf32>, %w: tensor<4x2x3x3xf32>) -> tensor<1x2x10x10xf32> {
+  %0 = "onnx.ConvTranspose"(%x, %w) {pads = array<i64: 1, 1, 1, 1>, strides = array<i64: 2, 2>, output_padding = array<i64: 1, 1>}
+      : (tensor<1x4x5x5xf32>, tensor<4x2x3x3xf32>) -> tensor<1x2x10x10xf32>
+  return %0 : tensor<1x2x10x10xf32>
+}
