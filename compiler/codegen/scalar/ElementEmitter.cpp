@@ -48,7 +48,7 @@ Value ElementEmitter::emit(Value tensor, ArrayRef<Value> indices) {
 
 Value ElementEmitter::emitUncached(Value tensor, ArrayRef<Value> indices) {
   if (Value buffer = buffers.lookup(tensor))
-    return memref::LoadOp::create(builder, tensor.getLoc(), buffer, indices);
+    return emitLoad(tensor, buffer, indices);
   Operation *op = tensor.getDefiningOp();
   if (!op) {
     emitError(tensor.getLoc()) << "kernel argument of type " << tensor.getType() << " has no buffer";
@@ -59,6 +59,19 @@ Value ElementEmitter::emitUncached(Value tensor, ArrayRef<Value> indices) {
   if (kern::isAnchor(op))
     return emitAnchor(op, indices);
   return emitTensorOp(op, indices);
+}
+
+Value ElementEmitter::emitLoad(Value tensor, Value buffer, ArrayRef<Value> indices) {
+  Location loc = tensor.getLoc();
+  auto type = cast<RankedTensorType>(tensor.getType());
+  auto memory = cast<MemRefType>(buffer.getType());
+  Value element = memory.getRank() == 1 && type.getRank() != 1
+                      ? memref::LoadOp::create(builder, loc, buffer, math.linearize(loc, indices, type.getShape()))
+                      : memref::LoadOp::create(builder, loc, buffer, indices);
+  if (element.getType() == type.getElementType())
+    return element;
+  Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element.getType()));
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, element, zero); // a boolean kept as a byte
 }
 
 Value ElementEmitter::emitScalar(Value scalar) {

@@ -37,7 +37,8 @@ class ElementEmitter {
 public:
   explicit ElementEmitter(mlir::OpBuilder &builder) : builder(builder), math(builder) {}
 
-  /// Elements of `tensor` are loaded from `buffer` (a memref of the same shape).
+  /// Elements of `tensor` are loaded from `buffer`: a memref of the same shape, or a flat one in row-major order. A tensor of `i1` may be
+  /// bound to bytes.
   void bindBuffer(mlir::Value tensor, mlir::Value buffer);
 
   /// While bound, every element of `tensor` asked for is `scalar`: for the accumulator of an anchor and for reduced values of a row.
@@ -71,6 +72,7 @@ private:
 
   static Key keyOf(mlir::Value tensor, llvm::ArrayRef<mlir::Value> indices);
   mlir::Value emitUncached(mlir::Value tensor, llvm::ArrayRef<mlir::Value> indices);
+  mlir::Value emitLoad(mlir::Value tensor, mlir::Value buffer, llvm::ArrayRef<mlir::Value> indices);
   mlir::Value emitStructured(mlir::linalg::LinalgOp op, unsigned result, llvm::ArrayRef<mlir::Value> indices);
   llvm::SmallVector<mlir::Value> emitReduction(mlir::linalg::LinalgOp op, llvm::SmallVector<mlir::Value> loops);
   llvm::SmallVector<mlir::Value> emitAt(mlir::linalg::LinalgOp op, llvm::ArrayRef<mlir::Value> loops, mlir::ValueRange accumulators);

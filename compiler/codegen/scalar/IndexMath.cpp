@@ -159,6 +159,29 @@ Value IndexMath::apply(Location loc, AffineExpr expr, ArrayRef<Value> dims) {
   return {};
 }
 
+/// Replaces runs of parts that are all digits of one earlier split, in order, by what was split.
+void IndexMath::joinDigits(SmallVectorImpl<Part> &parts) {
+  for (size_t begin = 0; begin < parts.size(); ++begin) {
+    auto first = digits.find(parts[begin].index);
+    if (first == digits.end() || first->second.place != 0 || begin + first->second.places > parts.size() ||
+        !isVisible(builder, first->second.whole))
+      continue;
+    size_t places = first->second.places;
+    int64_t extent = 1;
+    bool whole = true;
+    for (size_t place = 0; place < places; ++place) {
+      auto digit = digits.find(parts[begin + place].index);
+      whole &= digit != digits.end() && digit->second.split == first->second.split && digit->second.place == place &&
+               digit->second.extent == parts[begin + place].extent;
+      extent *= parts[begin + place].extent;
+    }
+    if (!whole)
+      continue;
+    parts[begin] = {first->second.whole, extent};
+    parts.erase(parts.begin() + begin + 1, parts.begin() + begin + places);
+  }
+}
+
 Value IndexMath::linearize(Location loc, ArrayRef<Value> indices, ArrayRef<int64_t> extents) {
   SmallVector<Part> parts;
   for (auto [index, extent] : llvm::zip_equal(indices, extents)) {
@@ -172,22 +195,9 @@ Value IndexMath::linearize(Location loc, ArrayRef<Value> indices, ArrayRef<int64
   }
   if (parts.empty())
     return constant(loc, 0);
+  joinDigits(parts);
   if (parts.size() == 1)
     return parts.front().index;
-
-  // All digits of one earlier split, in order: the whole is the answer.
-  auto digit = digits.find(parts.front().index);
-  if (digit != digits.end() && digit->second.places == parts.size()) {
-    bool whole = isVisible(builder, digit->second.whole);
-    for (auto [place, part] : llvm::enumerate(parts)) {
-      auto it = digits.find(part.index);
-      whole &= it != digits.end() && it->second.split == digit->second.split && it->second.place == place &&
-               it->second.extent == part.extent;
-    }
-    if (whole)
-      return digit->second.whole;
-  }
-
   Value position = parts.front().index;
   for (const Part &part : llvm::drop_begin(parts))
     position = add(loc, mul(loc, position, part.extent), part.index);

@@ -67,6 +67,8 @@ private:
     int64_t extent;
   };
 
+  void joinDigits(llvm::SmallVectorImpl<Part> &parts);
+
   mlir::OpBuilder &builder;
   llvm::DenseMap<Key, llvm::SmallVector<mlir::Value, 1>> cache;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Part>> joined;

@@ -1,0 +1,140 @@
+//===- LowerToLlvm.cpp - kernel functions to LLVM IR ----------------------===//
+#include "compiler/codegen/cpu/LowerToLlvm.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
+#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/IR/IRBuilder.h"
+
+using namespace mlir;
+
+namespace ogc::codegen {
+
+namespace {
+
+/// Without the instruction a fused multiply-add would be a call into libm.
+struct SplitFma : OpRewritePattern<math::FmaOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::FmaOp op, PatternRewriter &rewriter) const override {
+    Value product = arith::MulFOp::create(rewriter, op.getLoc(), op.getA(), op.getB());
+    rewriter.replaceOpWithNewOp<arith::AddFOp>(op, product, op.getC());
+    return success();
+  }
+};
+
+struct SplitVectorFma : OpRewritePattern<vector::FMAOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(vector::FMAOp op, PatternRewriter &rewriter) const override {
+    Value product = arith::MulFOp::create(rewriter, op.getLoc(), op.getLhs(), op.getRhs());
+    rewriter.replaceOpWithNewOp<arith::AddFOp>(op, product, op.getAcc());
+    return success();
+  }
+};
+
+} // namespace
+
+/// Replaces what would become calls into libm.
+static LogicalResult approximateMath(ModuleOp module, const CpuTarget &target) {
+  MLIRContext *context = module.getContext();
+  RewritePatternSet patterns(context);
+  math::populateExpansionPatterns(patterns, {"sinh", "cosh", "tan", "asinh", "acosh", "atanh", "exp2", "powf", "fpowi", "roundf", "rsqrt"});
+  populateMathPolynomialApproximationPatterns(patterns);
+  arith::populateExpandBFloat16Patterns(patterns);
+  if (failed(applyPatternsGreedily(module, std::move(patterns))))
+    return failure();
+  if (target.hasFma)
+    return success();
+  RewritePatternSet split(context);
+  split.add<SplitFma, SplitVectorFma>(context);
+  return applyPatternsGreedily(module, std::move(split));
+}
+
+static LogicalResult runConversions(ModuleOp module) {
+  PassManager passes(module.getContext());
+  passes.enableVerifier(false);
+  ConvertFuncToLLVMPassOptions functions;
+  functions.useBarePtrCallConv = true;
+  passes.addPass(createSCFToControlFlowPass());
+  passes.addPass(createConvertVectorToLLVMPass());
+  passes.addPass(createConvertMathToLLVMPass());
+  passes.addPass(createFinalizeMemRefToLLVMConversionPass());
+  passes.addPass(createConvertFuncToLLVMPass(functions));
+  passes.addPass(createConvertControlFlowToLLVMPass());
+  passes.addPass(createConvertIndexToLLVMPass());
+  passes.addPass(createArithToLLVMConversionPass());
+  passes.addPass(createUBToLLVMConversionPass());
+  passes.addPass(createReconcileUnrealizedCastsPass());
+  return passes.run(module);
+}
+
+/// Renames the function with its bare pointers to `NAME.body` and calls it from an entry `NAME(void *const *buffers, i64 begin, i64 end)`.
+/// The body stays a function of its own because `noalias` on its arguments is what lets the vectorizer work.
+static void addEntry(llvm::Function &body) {
+  llvm::LLVMContext &context = body.getContext();
+  std::string name = body.getName().str();
+  body.setName(name + ".body");
+  body.setLinkage(llvm::GlobalValue::InternalLinkage);
+  body.addFnAttr(llvm::Attribute::NoInline);
+  for (llvm::Argument &argument : body.args())
+    if (argument.getType()->isPointerTy())
+      argument.addAttr(llvm::Attribute::NoAlias);
+
+  llvm::Type *pointer = llvm::PointerType::getUnqual(context), *i64 = llvm::Type::getInt64Ty(context);
+  auto *type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, i64, i64}, false);
+  auto *entry = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, body.getParent());
+  entry->addFnAttr(llvm::Attribute::NoUnwind);
+  llvm::IRBuilder<> builder(llvm::BasicBlock::Create(context, "entry", entry));
+  llvm::SmallVector<llvm::Value *> arguments;
+  for (unsigned i = 0; i + 2 < body.arg_size(); ++i)
+    arguments.push_back(builder.CreateLoad(pointer, builder.CreateConstInBoundsGEP1_64(pointer, entry->getArg(0), i)));
+  arguments.push_back(entry->getArg(1));
+  arguments.push_back(entry->getArg(2));
+  builder.CreateCall(&body, arguments);
+  builder.CreateRetVoid();
+}
+
+FailureOr<LlvmModule> lowerToLlvm(ModuleOp module, const CpuTarget &target) {
+  if (failed(approximateMath(module, target)) || failed(runConversions(module)))
+    return failure();
+  LlvmModule result;
+  result.context = std::make_unique<llvm::LLVMContext>();
+  result.module = translateModuleToLLVMIR(module, *result.context, "kernels");
+  if (!result.module)
+    return failure();
+  llvm::SmallVector<llvm::Function *> bodies;
+  for (llvm::Function &function : *result.module)
+    if (!function.isDeclaration())
+      bodies.push_back(&function);
+  for (llvm::Function *body : bodies)
+    addEntry(*body);
+  for (llvm::Function &function : *result.module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("no-builtins"); // no loop becomes a call of memcpy or memset: the object links nothing
+    function.addFnAttr("target-cpu", target.cpu);
+    if (!target.features.empty())
+      function.addFnAttr("target-features", target.features);
+    if (target.lanes == 16)
+      function.addFnAttr("prefer-vector-width", "512");
+  }
+  return result;
+}
+
+} // namespace ogc::codegen
