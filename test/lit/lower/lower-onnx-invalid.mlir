@@ -12,7 +12,7 @@ func.func @many(%x: tensor<4xf32>, %y: tensor<?xf32>) -> tensor<4xf32> {
   %4 = onnx.constant {value = dense<[1.0, 2.0]> : tensor<2xf32>} : tensor<2xf32>
   // expected-error@+1 {{Reshape: operand 1: tensor<1x?xi64> is not a static tensor}}
   %3 = "onnx.Reshape"(%2, %0) : (tensor<4xf32>, tensor<1x?xi64>) -> tensor<?xf32>
-  // expected-error@+1 {{cannot broadcast tensor<2xf32> to tensor<4xf32>}}
+  // expected-error@+1 {{cannot broadcast 'tensor<2xf32>' to 'tensor<4xf32>'}}
   %5 = "onnx.Add"(%2, %4) : (tensor<4xf32>, tensor<2xf32>) -> tensor<4xf32>
   return %2 : tensor<4xf32>
 }
