@@ -198,35 +198,55 @@ template <class E, int P> void transformers() {
 }
 
 /// Variants of one product side by side.
-template <class E, int P, int M, int N, int K> struct Variants {
-  using Base = Matmul<E, P, M, N, K, 0>;
-  Variants() {
-    printf("%s products %d matmul %dx%dx%d variants", typeName<E>(), P, M, N, K);
-    timeRule<Base, false>(Spread);
+template <class Base, bool Conv> struct Variants {
+  static constexpr size_t Spread = Conv ? 0 : 150u << 20;
+  Variants(const char *name) {
+    printf("%s %s products %d, %dx%dx%d", typeName<typename Base::Element>(), name, Base::Products, Base::M, Base::N, Base::K);
+    timeRule<Base, Conv>(Spread);
   }
   ~Variants() { printf("\n"); }
-  static constexpr size_t Spread = 150u << 20;
   template <int BM, int BN, int BK, int WM, int WN, int WK, int Stages, int Split, int Engine = 0> Variants &with() {
-    timeTile<Base, false, BM, BN, BK, WM, WN, WK, Stages, Split, Engine>("\n    ", Spread);
+    timeTile<Base, Conv, BM, BN, BK, WM, WN, WK, Stages, Split, Engine>("\n    ", Spread);
     return *this;
   }
+  /// Warpgroup tile of one 64-row group; WK groups split the stage.
+  template <int BN, int WK, int Stages, int Split> Variants &wide() { return with<64, BN, 64, 1, 1, WK, Stages, Split, 1>(); }
 };
+template <class E, int P, int M, int N, int K> using MatmulVariants = Variants<Matmul<E, P, M, N, K, 0>, false>;
+template <class E, int P, int H, int C, int F, int KH, int Stride> using ConvVariants = Variants<Convolution<E, P, H, C, F, KH, Stride>, true>;
 
 } // namespace
 
 void timeVariants() {
-  Variants<f16, 1, 128, 2304, 768>().with<64, 64, 64, 1, 1, 1, 12, 1, 1>().with<64, 64, 64, 1, 1, 2, 12, 1, 1>().with<64, 64, 64, 1, 1, 1, 6, 1, 1>().with<64, 64, 64, 1, 1, 2, 6, 1, 1>().with<64, 48, 64, 1, 1, 2, 12, 1, 1>().with<64, 64, 64, 2, 2, 2, 12, 1>().with<64, 64, 64, 1, 1, 4, 12, 1, 1>();
-  Variants<f16, 1, 128, 768, 768>().with<64, 32, 64, 1, 1, 1, 12, 1, 1>().with<64, 32, 64, 1, 1, 2, 12, 1, 1>().with<64, 64, 64, 1, 1, 2, 3, 4, 1>().with<64, 16, 64, 1, 1, 2, 12, 1, 1>().with<64, 64, 64, 1, 1, 1, 6, 2, 1>().with<64, 32, 64, 1, 1, 4, 12, 1, 1>();
-  Variants<f16, 1, 128, 3072, 768>().with<64, 64, 64, 1, 1, 1, 12, 1, 1>().with<64, 64, 64, 1, 1, 2, 12, 1, 1>().with<64, 64, 64, 1, 1, 2, 6, 1, 1>().with<64, 48, 64, 1, 1, 2, 6, 1, 1>();
-  Variants<f16, 1, 128, 768, 3072>().with<64, 64, 64, 1, 1, 1, 12, 4, 1>().with<64, 64, 64, 1, 1, 2, 12, 4, 1>().with<64, 64, 64, 1, 1, 2, 6, 4, 1>().with<32, 64, 64, 1, 2, 4, 8, 2>().with<64, 32, 64, 1, 1, 2, 12, 2, 1>().with<64, 32, 64, 1, 1, 2, 12, 4, 1>();
-  Variants<f16, 1, 128, 50257, 768>().with<128, 128, 64, 2, 1, 1, 3, 1, 1>().with<128, 64, 64, 2, 1, 1, 4, 1, 1>().with<128, 128, 64, 2, 1, 1, 6, 1, 1>().with<128, 64, 64, 2, 1, 1, 8, 1, 1>().with<64, 128, 64, 1, 1, 1, 4, 1, 1>();
-  Variants<f16, 1, 197, 2304, 768>().with<64, 64, 64, 1, 1, 2, 6, 1, 1>().with<64, 128, 64, 1, 1, 2, 8, 1, 1>().with<128, 64, 64, 2, 1, 1, 8, 1, 1>().with<128, 48, 64, 2, 1, 1, 8, 1, 1>().with<64, 96, 64, 1, 1, 2, 6, 1, 1>();
-  Variants<f16, 1, 197, 768, 768>().with<64, 32, 64, 1, 1, 2, 12, 1, 1>().with<64, 64, 64, 1, 1, 2, 6, 2, 1>().with<64, 32, 64, 1, 1, 2, 6, 1, 1>();
-  Variants<f16, 1, 197, 3072, 768>().with<64, 96, 64, 1, 1, 2, 6, 1, 1>().with<64, 128, 64, 1, 1, 2, 8, 1, 1>().with<128, 64, 64, 2, 1, 1, 8, 1, 1>().with<64, 64, 64, 1, 1, 2, 6, 1, 1>();
-  Variants<f16, 1, 197, 768, 3072>().with<64, 64, 64, 1, 1, 2, 12, 2, 1>().with<64, 64, 64, 1, 1, 2, 6, 4, 1>().with<64, 64, 64, 1, 1, 2, 6, 2, 1>().with<64, 32, 64, 1, 1, 2, 12, 1, 1>();
-  Variants<float, 1, 128, 3072, 768>().with<64, 64, 32, 2, 2, 1, 6, 1>().with<32, 64, 32, 1, 4, 2, 8, 1>().with<64, 64, 32, 2, 4, 1, 6, 1>().with<64, 64, 32, 2, 2, 4, 6, 1>();
-  Variants<float, 1, 128, 768, 3072>().with<32, 64, 32, 1, 2, 4, 8, 4>().with<64, 64, 32, 2, 2, 2, 6, 4>();
-  Variants<float, 3, 128, 3072, 768>().with<64, 64, 32, 2, 4, 1, 6, 1>();
+  MatmulVariants<f16, 1, 128, 2304, 768>("").wide<64, 2, 12, 1>();
+  MatmulVariants<f16, 1, 128, 768, 768>("").wide<64, 2, 3, 4>().wide<64, 1, 3, 4>();
+  MatmulVariants<f16, 1, 128, 3072, 768>("").wide<64, 2, 12, 1>();
+  MatmulVariants<f16, 1, 128, 768, 3072>("").wide<64, 2, 12, 4>();
+  MatmulVariants<f16, 1, 128, 50257, 768>("").with<128, 64, 64, 2, 1, 1, 4, 1, 1>().with<128, 96, 64, 2, 1, 1, 4, 1, 1>();
+  MatmulVariants<f16, 1, 197, 2304, 768>("").wide<96, 2, 10, 1>();
+  MatmulVariants<f16, 1, 197, 3072, 768>("").wide<96, 2, 10, 1>();
+  MatmulVariants<f16, 1, 197, 768, 3072>("").wide<64, 2, 12, 2>().wide<96, 2, 10, 4>();
+  ConvVariants<f16, 1, 56, 64, 64, 1, 1>("1x1").wide<32, 1, 2, 1>();
+  ConvVariants<f16, 1, 56, 64, 64, 3, 1>("3x3").wide<32, 2, 9, 1>().wide<32, 1, 9, 1>();
+  ConvVariants<f16, 1, 56, 64, 256, 1, 1>("1x1").wide<128, 1, 2, 1>();
+  ConvVariants<f16, 1, 56, 256, 64, 1, 1>("1x1").wide<32, 1, 4, 1>().wide<32, 2, 4, 1>();
+  ConvVariants<f16, 1, 56, 256, 128, 1, 1>("1x1").wide<64, 1, 4, 1>().wide<64, 2, 4, 1>();
+  ConvVariants<f16, 1, 56, 128, 128, 3, 2>("3x3").wide<32, 2, 9, 2>().wide<16, 2, 18, 1>().wide<64, 2, 5, 4>();
+  ConvVariants<f16, 1, 28, 128, 512, 1, 1>("1x1").wide<64, 1, 2, 1>().wide<64, 2, 2, 1>();
+  ConvVariants<f16, 1, 56, 256, 512, 1, 2>("1x1").wide<64, 1, 4, 1>().wide<64, 2, 4, 1>();
+  ConvVariants<f16, 1, 28, 512, 128, 1, 1>("1x1").wide<32, 2, 4, 2>().wide<64, 2, 2, 4>();
+  ConvVariants<f16, 1, 28, 128, 128, 3, 1>("3x3").wide<32, 2, 9, 2>().wide<16, 2, 18, 1>().wide<64, 2, 5, 4>();
+  ConvVariants<f16, 1, 28, 512, 256, 1, 1>("1x1").wide<64, 2, 4, 2>().wide<32, 2, 8, 1>();
+  ConvVariants<f16, 1, 28, 256, 256, 3, 2>("3x3").wide<64, 2, 5, 8>().wide<32, 2, 9, 4>();
+  ConvVariants<f16, 1, 14, 256, 1024, 1, 1>("1x1").wide<64, 2, 2, 2>().wide<32, 2, 4, 1>();
+  ConvVariants<f16, 1, 28, 512, 1024, 1, 2>("1x1").wide<64, 2, 4, 2>().wide<32, 2, 8, 1>();
+  ConvVariants<f16, 1, 14, 256, 256, 3, 1>("3x3").wide<64, 2, 5, 8>().wide<32, 2, 9, 4>();
+  ConvVariants<f16, 1, 14, 1024, 512, 1, 1>("1x1").wide<64, 2, 4, 4>().wide<32, 2, 8, 2>().with<32, 64, 64, 1, 2, 4, 8, 2>();
+  ConvVariants<f16, 1, 14, 512, 512, 3, 2>("3x3").wide<32, 2, 9, 8>().wide<64, 2, 9, 8>();
+  ConvVariants<f16, 1, 14, 1024, 2048, 1, 2>("1x1").wide<64, 2, 4, 4>().wide<32, 2, 8, 2>().with<32, 64, 64, 1, 2, 4, 8, 2>();
+  ConvVariants<f16, 1, 7, 512, 512, 3, 1>("3x3").wide<32, 2, 9, 8>().wide<64, 2, 9, 8>();
+  MatmulVariants<float, 1, 128, 768, 3072>("").with<64, 64, 32, 2, 2, 2, 6, 4>();
+  MatmulVariants<float, 1, 197, 768, 3072>("").with<64, 64, 32, 2, 2, 2, 6, 2>();
 }
 
 void timeLayers() {

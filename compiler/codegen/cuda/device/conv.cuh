@@ -26,29 +26,57 @@ template <class C> struct ImageStrides {
 template <class C, class S> struct PixelLoader {
   using T = typename C::Element;
   using X = ImageStrides<C>;
+  using G = CopyGrid<S::BM, S::BK / C::VecA, S::Threads>;
   enum {
-    Vec = C::VecA, Chunks = S::BK / Vec, Total = S::BM * Chunks, Threads = S::Threads, Steps = (Total + Threads - 1) / Threads,
-    Pointwise = C::KH == 1 && C::KW == 1 && C::PadTop == 0 && C::PadLeft == 0 && (C::OH - 1) * C::StrideH < C::H && (C::OW - 1) * C::StrideW < C::W
+    Vec = C::VecA, Inside = (C::PadTop == 0 && C::PadLeft == 0 && (C::OH - 1) * C::StrideH + (C::KH - 1) * C::DilationH < C::H &&
+                             (C::OW - 1) * C::StrideW + (C::KW - 1) * C::DilationW < C::W), // no tap ever leaves the image
+    OneTap = C::KH == 1 && C::KW == 1
   };
   static_assert(C::C % C::VecA == 0, "a load would cross from one filter tap to the next");
+  /// Where tap (0, 0) of one output pixel reads: row, column and offset, which may lie outside; unused rows are not loaded.
+  struct Corner {
+    int top, left;
+    long long offset;
+    bool used;
+  };
+  enum { Kept = G::Steps <= 8 ? (int)G::Steps : 1 }; // many narrow loads: computed again instead of filling the registers
   const T *x;
   int pixel0;
+  Corner kept[Kept];
 
-  __device__ __forceinline__ PixelLoader(const T *base, int batch, int m0) : x(base + X::Sb * batch), pixel0(m0) {}
+  __device__ __forceinline__ PixelLoader(const T *base, int batch, int m0) : x(base + X::Sb * batch), pixel0(m0) {
+#pragma unroll
+    for (int step = 0; step < Kept; ++step)
+      kept[step] = corner(step);
+  }
+  __device__ __forceinline__ Corner corner(int step) const {
+    int pixel = pixel0 + G::row(step), top = pixel / C::OW * C::StrideH - C::PadTop, left = pixel % C::OW * C::StrideW - C::PadLeft;
+    bool used = (G::Total % S::Threads == 0 || G::in(step)) && (S::M % S::BM == 0 || pixel < S::M);
+    return Corner{top, left, top * (long long)X::Sh + left * (long long)X::Sw, used};
+  }
 
   __device__ __forceinline__ void load(unsigned char *shared, int k0) const {
+    int col = G::column(0) * Vec, kh, kw;
+    long long offset = tap(k0 + col, kh, kw);
 #pragma unroll
-    for (int step = 0; step < Steps; ++step) {
-      int i = step * Threads + (int)threadIdx.x, row = i / Chunks, col = i % Chunks * Vec, pixel = pixel0 + row, k = k0 + col;
-      if ((Total % Threads != 0 && i >= Total) || (S::M % S::BM != 0 && pixel >= S::M))
+    for (int step = 0; step < G::Steps; ++step) {
+      if (!G::Even)
+        col = G::column(step) * Vec, offset = tap(k0 + col, kh, kw);
+      Corner at = (int)G::Steps == (int)Kept ? kept[(int)G::Steps == (int)Kept ? step : 0] : corner(step);
+      if (!at.used)
         continue;
-      int tap = Pointwise ? 0 : k / C::C, c = k - tap * C::C, kh = tap / C::KW, kw = tap - kh * C::KW;
-      int y = pixel / C::OW * C::StrideH - C::PadTop + kh * C::DilationH, xx = pixel % C::OW * C::StrideW - C::PadLeft + kw * C::DilationW;
-      bool in = S::K % S::BK == 0 || k < S::K;
-      if constexpr (!Pointwise)
-        in = in && (unsigned)y < (unsigned)C::H && (unsigned)xx < (unsigned)C::W;
-      copyVector<T, Vec>(shared + S::placeA(row, col), in ? x + (y * X::Sh + xx * X::Sw + c) : x, in ? Vec : 0);
+      bool in = S::K % S::BK == 0 || k0 + col < S::K;
+      if constexpr (!Inside)
+        in = in && (unsigned)(at.top + kh) < (unsigned)C::H && (unsigned)(at.left + kw) < (unsigned)C::W;
+      copyVector<T, Vec>(shared + S::placeA(G::row(step), col), in ? x + (at.offset + offset) : x, in ? Vec : 0);
     }
+  }
+
+  /// Splits k = (kh, kw, c): the tap's distance from tap (0, 0) in rows and columns, and the offset of the element.
+  static __device__ __forceinline__ long long tap(int k, int &kh, int &kw) {
+    int t = OneTap ? 0 : k / C::C, c = k - t * C::C;
+    kh = t / C::KW * C::DilationH, kw = t % C::KW * C::DilationW;
+    return kh * (long long)X::Sh + kw * (long long)X::Sw + c;
   }
 };
 

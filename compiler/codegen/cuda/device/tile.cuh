@@ -65,21 +65,32 @@ template <class T, int Vec> __device__ __forceinline__ void copyVector(unsigned 
   }
 }
 
+/// How the threads share out a tile of Rows rows of Chunks vectors: if Even, a thread keeps its column and steps down the rows.
+template <int Rows, int Chunks, int Threads> struct CopyGrid {
+  enum { Total = Rows * Chunks, Steps = (Total + Threads - 1) / Threads, Even = Threads % Chunks == 0, RowStep = Threads / Chunks };
+  static __device__ __forceinline__ int index(int step) { return step * Threads + (int)threadIdx.x; }
+  static __device__ __forceinline__ int row(int step) { return index(step) / Chunks; }
+  static __device__ __forceinline__ int column(int step) { return index(step) % Chunks; }
+  static __device__ __forceinline__ bool in(int step) { return index(step) < Total; }
+};
+
 /// Loads the tile [Rows, Cols] of a strided matrix: rows step by sRow, columns by sCol (1 for Vec > 1); place(row, col) is the offset in
 /// shared memory. Columns at or past `cols` become zero, rows at or past `rows` too if ZeroRows (else nobody needs them).
 template <class T, int Rows, int Cols, int Vec, int Threads, bool ZeroRows, class Place>
 __device__ __forceinline__ void loadMatrix(unsigned char *shared, const T *origin, long long sRow, long long sCol, int rows, int cols, const Place &place) {
-  constexpr int Chunks = Cols / Vec, Total = Rows * Chunks, Steps = (Total + Threads - 1) / Threads;
+  using G = CopyGrid<Rows, Cols / Vec, Threads>;
+  int row0 = G::row(0), col = G::column(0) * Vec;
+  const T *source = origin + (row0 * sRow + col * sCol);
 #pragma unroll
-  for (int step = 0; step < Steps; ++step) {
-    int i = step * Threads + (int)threadIdx.x, row = i / Chunks, col = i % Chunks * Vec;
-    if (Total % Threads != 0 && i >= Total)
-      break;
+  for (int step = 0; step < G::Steps; ++step) {
+    int row = G::Even ? row0 + step * G::RowStep : G::row(step);
+    if (!G::Even)
+      col = G::column(step) * Vec, source = origin + (row * sRow + col * sCol);
     bool rowIn = row < rows;
-    if (!ZeroRows && !rowIn)
+    if ((G::Total % Threads != 0 && !G::in(step)) || (!ZeroRows && !rowIn))
       continue;
     int valid = rowIn ? most(0, least(Vec, cols - col)) : 0;
-    copyVector<T, Vec>(shared + place(row, col), valid ? origin + row * sRow + col * sCol : origin, valid);
+    copyVector<T, Vec>(shared + place(row, col), valid ? (G::Even ? source + step * G::RowStep * sRow : source) : origin, valid);
   }
 }
 
@@ -90,17 +101,22 @@ template <class C, class S> struct PanelLoader {
   int n0;
   __device__ __forceinline__ PanelLoader(const T *base, int, int n) : b(base), n0(n) {}
   __device__ __forceinline__ void load(unsigned char *shared, int k0) const {
-    constexpr int Vec = 16 / S::E, Chunks = S::BN / Vec, Total = S::BK * Chunks, Threads = S::Threads;
-    constexpr int Steps = (Total + Threads - 1) / Threads, P = C::P, Padded = (S::N + P - 1) / P * P;
+    constexpr int Vec = 16 / S::E, P = C::P, Padded = (S::N + P - 1) / P * P;
+    using G = CopyGrid<S::BK, S::BN / Vec, S::Threads>;
+    int col = G::column(0) * Vec;
+    long long panel = offset(n0 + col, k0);
 #pragma unroll
-    for (int step = 0; step < Steps; ++step) {
-      int i = step * Threads + (int)threadIdx.x, row = i / Chunks, col = i % Chunks * Vec, n = n0 + col, k = k0 + row;
-      if ((Total % Threads != 0 && i >= Total) || (Padded % S::BN != 0 && n >= Padded))
+    for (int step = 0; step < G::Steps; ++step) {
+      int row = G::Even ? G::row(0) + step * G::RowStep : G::row(step);
+      if (!G::Even)
+        col = G::column(step) * Vec, panel = offset(n0 + col, k0);
+      if ((G::Total % S::Threads != 0 && !G::in(step)) || (Padded % S::BN != 0 && n0 + col >= Padded))
         continue;
-      bool in = S::K % S::BK == 0 || k < S::K;
-      copyAsync<16>(sharedAddress(shared + S::placeB(row, col)), b + (in ? (long long)(n / P) * S::K * P + (long long)k * P + n % P : 0), in ? 16 : 0);
+      bool in = S::K % S::BK == 0 || k0 + row < S::K;
+      copyAsync<16>(sharedAddress(shared + S::placeB(row, col)), b + (in ? panel + row * P : 0), in ? 16 : 0);
     }
   }
+  static __device__ __forceinline__ long long offset(int n, int k) { return (long long)(n / C::P) * S::K * C::P + (long long)k * C::P + n % C::P; }
 };
 
 /// B row-major [K, N] (layout 1) or transposed [N, K] (layout 2), any strides.
