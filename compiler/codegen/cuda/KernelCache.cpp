@@ -5,7 +5,6 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SHA256.h"
-#include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cstdlib>
 
@@ -44,7 +43,7 @@ std::optional<std::vector<char>> KernelCache::load(const std::string &key) const
   llvm::StringRef content = (*file)->getBuffer();
   auto [line, body] = content.split('\n');
   if (!line.consume_front(magic) || line != hash(body)) {
-    llvm::WithColor::warning() << "damaged cache entry ignored: " << path(key) << "\n";
+    llvm::errs() << "warning: damaged cache entry ignored: " + path(key) + "\n";
     return std::nullopt;
   }
   return std::vector<char>(body.begin(), body.end());
@@ -53,7 +52,7 @@ std::optional<std::vector<char>> KernelCache::load(const std::string &key) const
 void KernelCache::store(const std::string &key, llvm::ArrayRef<char> content) const {
   if (folder.empty())
     return;
-  auto warn = [&](llvm::StringRef why) { llvm::WithColor::warning() << "kernel cache not written: " << path(key) << ": " << why << "\n"; };
+  auto warn = [&](const std::string &why) { llvm::errs() << "warning: kernel cache not written: " + path(key) + ": " + why + "\n"; };
   if (std::error_code error = llvm::sys::fs::create_directories(folder))
     return warn(error.message());
   int descriptor = -1;

@@ -7,7 +7,14 @@
 namespace ogc {
 
 __device__ __forceinline__ f16 toF16(float x) { return fromFloat<f16>(x); }
-__device__ __forceinline__ bf16 toBF16(float x) { return fromFloat<bf16>(x); }
+__device__ __forceinline__ bf16 toBF16(float x) {
+#if __CUDA_ARCH__ >= 800
+  return fromFloat<bf16>(x);
+#else
+  unsigned u = __float_as_uint(x);
+  return bf16{(unsigned short)(x != x ? 0x7fffu : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16)};
+#endif
+}
 __device__ __forceinline__ f16 toF16(double x) {
   f16 r;
   asm("cvt.rn.f16.f64 %0, %1;" : "=h"(r.bits) : "d"(x));

@@ -1,0 +1,118 @@
+// Kernels with an anchor call the device templates: a configuration, an epilogue functor, the operands' pointers.
+// RUN: ogc-opt %s -ogc-emit-cuda -o /dev/null | FileCheck %s
+// RUN: ogc-opt %s -ogc-emit-cuda=arch=sm_86 -o /dev/null | FileCheck %s --check-prefix=AMPERE
+
+// CHECK: // kernel gemm: grid 96, block 256, cluster 1, shared 110592
+// CHECK: // kernel gemv: grid 64, block 256, cluster 2, shared 2816
+// CHECK: // kernel conv: grid 98, block 256, cluster 1, shared 110592
+// CHECK: // kernel dw: grid 56, block 128, cluster 1, shared 0
+// CHECK: // kernel attn: grid 96, block 128, cluster 1, shared 39168
+// CHECK: #include "ogc/attention.cuh"
+// CHECK: #include "ogc/gemm.cuh"
+
+// Without clusters, no split of K over blocks, and less shared memory.
+// AMPERE: // kernel gemm: grid 96, block 256, cluster 1, shared 92160
+// AMPERE: // kernel gemv: grid 32, block 256, cluster 1
+// AMPERE-NOT: __cluster_dims__
+
+#id3 = affine_map<(d0,d1,d2)->(d0,d1,d2)>
+#n3 = affine_map<(d0,d1,d2)->(d2)>
+#id4 = affine_map<(d0,d1,d2,d3)->(d0,d1,d2,d3)>
+#n4 = affine_map<(d0,d1,d2,d3)->(d3)>
+
+// The constant weight may be read before the wait; bias and residual are vector loads; the reshape of the result costs nothing.
+// CHECK: struct gemm_Config : ogc::GemmDefaults {
+// CHECK-NEXT: using Element = ogc::f16;
+// CHECK-NEXT: enum { Batch = 1, M = 128, N = 3072, K = 768, {{.*}}VecA = 8, WeightsConstant = 1, BLayout = 0, P = 64,
+// CHECK: struct gemm_Epilogue {
+// CHECK: void operator()(int i0, int i1, int i2, const float (&acc)[8]) const {
+// CHECK: ogc::loadVec<ogc::f16, 8>(p2 + i2);
+// CHECK: ogc::loadVec<ogc::f16, 8>(p3 + i1 * 3072 + i2);
+// CHECK: ogc::storeVec(p4 +
+// CHECK: __launch_bounds__(256) gemm(
+// CHECK-NEXT: ogc::gemm<gemm_Config>(p0, p1, gemm_Epilogue{p2, p3, p4});
+kern.kernel @gemm attributes {schedule = #kern.schedule<matmul>, ogc.constant_args = array<i64: 1, 2>} {
+^bb0(%x: tensor<128x768xf16>, %w: tensor<48x768x64xf16>, %bias: tensor<3072xf16>, %res: tensor<1x128x3072xf16>):
+  %x3 = tensor.expand_shape %x [[0,1],[2]] output_shape [1,128,768] : tensor<128x768xf16> into tensor<1x128x768xf16>
+  %acc = kern.matmul %x3, %w {packed} : (tensor<1x128x768xf16>, tensor<48x768x64xf16>) -> tensor<1x128x3072xf32>
+  %e = tensor.empty() : tensor<1x128x3072xf16>
+  %0 = linalg.generic {indexing_maps = [#id3, #n3, #id3, #id3], iterator_types = ["parallel","parallel","parallel"]} ins(%acc, %bias, %res : tensor<1x128x3072xf32>, tensor<3072xf16>, tensor<1x128x3072xf16>) outs(%e : tensor<1x128x3072xf16>) {
+  ^bb1(%a: f32, %c: f16, %r: f16, %o: f16):
+    %f = arith.extf %c : f16 to f32
+    %s = arith.addf %a, %f : f32
+    %rf = arith.extf %r : f16 to f32
+    %s2 = arith.addf %s, %rf : f32
+    %t = arith.truncf %s2 : f32 to f16
+    linalg.yield %t : f16
+  } -> tensor<1x128x3072xf16>
+  %1 = tensor.collapse_shape %0 [[0,1],[2]] : tensor<1x128x3072xf16> into tensor<128x3072xf16>
+  %2 = tensor.expand_shape %1 [[0],[1,2]] output_shape [128,48,64] : tensor<128x3072xf16> into tensor<128x48x64xf16>
+  kern.yield %2 : tensor<128x48x64xf16>
+} loc("node gemm1 (Gemm)")
+
+// One row: the matrix is streamed, K split over a cluster of two.
+// CHECK: struct gemv_Config : ogc::GemvDefaults {
+// CHECK: WeightsConstant = 0, BLayout = 1, BSb = 0, BSk = 1000, BSn = 1, VecB = 4
+// CHECK: __cluster_dims__(2, 1, 1) __launch_bounds__(256) gemv(
+// CHECK-NEXT: ogc::gemv<gemv_Config>(p0, p1, gemv_Epilogue{p2});
+kern.kernel @gemv attributes {schedule = #kern.schedule<matmul>} {
+^bb0(%x: tensor<1x1x768xf32>, %w: tensor<1x768x1000xf32>):
+  %acc = kern.matmul %x, %w : (tensor<1x1x768xf32>, tensor<1x768x1000xf32>) -> tensor<1x1x1000xf32>
+  kern.yield %acc : tensor<1x1x1000xf32>
+} loc("node gemv (Gemm)")
+
+// The template counts pixels; the address of the result needs no row and column.
+// CHECK: struct conv_Config : ogc::ConvDefaults {
+// CHECK: KH = 3, KW = 3, {{.*}}PadTop = 1, PadLeft = 1, {{.*}}Products = 1, BM = 32, BN = 64,
+// CHECK: ogc::storeVec(p3 + i0 * 200704 + i1 * 64 + i2,
+// CHECK: ogc::conv<conv_Config>(p0, p1, conv_Epilogue{p2, p3});
+kern.kernel @conv attributes {schedule = #kern.schedule<conv>, ogc.constant_args = array<i64: 1, 2>} {
+^bb0(%x: tensor<1x56x56x64xf32>, %w: tensor<1x576x64xf32>, %bias: tensor<64xf32>):
+  %acc = kern.conv %x, %w {kernel = array<i64: 3,3>, strides = array<i64: 1,1>, dilations = array<i64: 1,1>, pads = array<i64: 1,1,1,1>, math = #kern.math<tf32>} : (tensor<1x56x56x64xf32>, tensor<1x576x64xf32>) -> tensor<1x56x56x64xf32>
+  %e = tensor.empty() : tensor<1x56x56x64xf32>
+  %0 = linalg.generic {indexing_maps = [#id4, #n4, #id4], iterator_types = ["parallel","parallel","parallel","parallel"]} ins(%acc, %bias : tensor<1x56x56x64xf32>, tensor<64xf32>) outs(%e : tensor<1x56x56x64xf32>) {
+  ^bb1(%a: f32, %c: f32, %o: f32):
+    %s = arith.addf %a, %c : f32
+    %z = arith.constant 0.0 : f32
+    %m = arith.maximumf %s, %z : f32
+    linalg.yield %m : f32
+  } -> tensor<1x56x56x64xf32>
+  kern.yield %0 : tensor<1x56x56x64xf32>
+} loc("node conv1 (Conv)")
+
+// CHECK: struct dw_Config : ogc::DepthwiseDefaults {
+// CHECK: V = 8, Threads = 128
+// CHECK: ogc::depthwise<dw_Config>(p0, p1, dw_Epilogue{p2});
+kern.kernel @dw attributes {schedule = #kern.schedule<depthwise_conv>, ogc.constant_args = array<i64: 1>} {
+^bb0(%x: tensor<1x56x56x72xf16>, %w: tensor<3x3x72xf16>):
+  %acc = kern.depthwise_conv %x, %w {strides = array<i64: 2,2>, dilations = array<i64: 1,1>, pads = array<i64: 1,1,1,1>} : (tensor<1x56x56x72xf16>, tensor<3x3x72xf16>) -> tensor<1x28x28x72xf32>
+  %e = tensor.empty() : tensor<1x28x28x72xf16>
+  %0 = linalg.generic {indexing_maps = [#id4, #id4], iterator_types = ["parallel","parallel","parallel","parallel"]} ins(%acc : tensor<1x28x28x72xf32>) outs(%e : tensor<1x28x28x72xf16>) {
+  ^bb1(%a: f32, %o: f16):
+    %t = arith.truncf %a : f32 to f16
+    linalg.yield %t : f16
+  } -> tensor<1x28x28x72xf16>
+  kern.yield %0 : tensor<1x28x28x72xf16>
+} loc("node dw (Conv)")
+
+// Query, key and value are slices of one buffer.
+// CHECK: struct attn_Config : ogc::AttentionDefaults {
+// CHECK: QSs = 2304, QSh = 64, QSd = 1, VecQ = 8, {{.*}}HasBias = 1, BiasSb = 0, BiasSh = 0, BiasSs = 0, BiasSt = 1
+// CHECK: ogc::storeVec(p2 + i1 * 768 +
+// CHECK: ogc::attention<attn_Config>(p0, p0 + 768, p0 + 1536, p1, 0x1p-3f, attn_Epilogue{p2});
+kern.kernel @attn attributes {schedule = #kern.schedule<attention>} {
+^bb0(%qkv: tensor<1x128x2304xf16>, %mask: tensor<1x1x1x128xf16>):
+  %5 = tensor.expand_shape %qkv [[0],[1],[2,3,4]] output_shape [1,128,3,12,64] : tensor<1x128x2304xf16> into tensor<1x128x3x12x64xf16>
+  %q = tensor.extract_slice %5[0,0,0,0,0][1,128,1,12,64][1,1,1,1,1] : tensor<1x128x3x12x64xf16> to tensor<1x128x12x64xf16>
+  %k = tensor.extract_slice %5[0,0,1,0,0][1,128,1,12,64][1,1,1,1,1] : tensor<1x128x3x12x64xf16> to tensor<1x128x12x64xf16>
+  %v = tensor.extract_slice %5[0,0,2,0,0][1,128,1,12,64][1,1,1,1,1] : tensor<1x128x3x12x64xf16> to tensor<1x128x12x64xf16>
+  %acc = kern.attention %q, %k, %v, bias %mask {scale = 0.125 : f32} : (tensor<1x128x12x64xf16>, tensor<1x128x12x64xf16>, tensor<1x128x12x64xf16>, tensor<1x1x1x128xf16>) -> tensor<1x128x12x64xf32>
+  %e = tensor.empty() : tensor<1x128x12x64xf16>
+  %0 = linalg.generic {indexing_maps = [#id4, #id4], iterator_types = ["parallel","parallel","parallel","parallel"]} ins(%acc : tensor<1x128x12x64xf32>) outs(%e : tensor<1x128x12x64xf16>) {
+  ^bb1(%a: f32, %o: f16):
+    %t = arith.truncf %a : f32 to f16
+    linalg.yield %t : f16
+  } -> tensor<1x128x12x64xf16>
+  %1 = tensor.collapse_shape %0 [[0],[1],[2,3]] : tensor<1x128x12x64xf16> into tensor<1x128x768xf16>
+  kern.yield %1 : tensor<1x128x768xf16>
+} loc("node attn (Attention)")
