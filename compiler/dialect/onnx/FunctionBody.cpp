@@ -1,0 +1,146 @@
+//===- FunctionBody.cpp - operators defined by other operators ------------===//
+#include "compiler/dialect/onnx/FunctionBody.h"
+
+#include "compiler/dialect/onnx/InferenceContext.h"
+#include "compiler/dialect/onnx/NodeBuilder.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace ogc::onnx {
+namespace {
+
+/// Shows an operation to the builder of a context dependent body.
+class BodyContext final : public ::onnx::FunctionBodyBuildContext {
+public:
+  explicit BodyContext(Operation *op) : op(op), context(op) {}
+  const ::onnx::AttributeProto *getAttribute(const std::string &name) const override { return context.getAttribute(name); }
+  bool hasInput(int i) const override { return getInputType(i) != nullptr; }
+  bool hasOutput(int i) const override { return i >= 0 && i < static_cast<int>(op->getNumResults()); }
+  const ::onnx::TypeProto *getInputType(int i) const override { return i < 0 ? nullptr : context.getInputType(i); }
+
+private:
+  Operation *op;
+  OperationContext context;
+};
+
+/// The body of an operator in its newest form; empty when it has none here. `version` is the opset of its nodes unless the body says else.
+std::optional<::onnx::FunctionProto> findBody(Operation *op) {
+  const ::onnx::OpSchema *schema = findNewestSchema(getOpType(op));
+  if (!schema)
+    return std::nullopt;
+  try {
+    ::onnx::FunctionProto body;
+    if (schema->HasContextDependentFunction() && schema->BuildContextDependentFunction(BodyContext(op), body))
+      return body;
+    if (const ::onnx::FunctionProto *fixed = schema->GetFunction())
+      return *fixed;
+  } catch (const std::exception &) {
+    // A builder that cannot cope with the operands: as if there were none.
+  }
+  return std::nullopt;
+}
+
+/// Builds the nodes of one body.
+class BodyBuilder {
+public:
+  BodyBuilder(OpBuilder &builder, Operation *op, const ::onnx::FunctionProto &body, std::string &reason)
+      : builder(builder), op(op), body(body), reason(reason) {
+    for (const auto &entry : body.opset_import())
+      opsets[entry.domain() == "ai.onnx" ? "" : entry.domain()] = entry.version();
+    opsets.try_emplace("", newestOpset());
+  }
+
+  FailureOr<SmallVector<Value>> run() {
+    for (auto [i, name] : llvm::enumerate(body.input()))
+      values[name] = i < op->getNumOperands() ? op->getOperand(i) : createAbsent(builder, op->getLoc());
+    for (const ::onnx::NodeProto &node : body.node())
+      if (failed(addNode(node)))
+        return failure();
+    SmallVector<Value> results;
+    for (unsigned i = 0; i < op->getNumResults(); ++i) {
+      Value value = i < static_cast<unsigned>(body.output_size()) ? values.lookup(body.output(i)) : Value();
+      if (!value && !op->getResult(i).use_empty()) {
+        reason = "its function body has no output " + std::to_string(i);
+        return failure();
+      }
+      results.push_back(value);
+    }
+    return results;
+  }
+
+private:
+  /// The value of an attribute, null when it refers to one that the operator leaves out.
+  FailureOr<Attribute> attributeOf(const ::onnx::AttributeProto &attribute) {
+    if (!attribute.ref_attr_name().empty())
+      return op->getAttr(attribute.ref_attr_name());
+    Attribute value = importAttribute(builder.getContext(), attribute, nullptr, reason);
+    if (!value)
+      return failure();
+    return value;
+  }
+
+  LogicalResult addNode(const ::onnx::NodeProto &proto) {
+    Location loc = NameLoc::get(builder.getStringAttr(getNodeName(op->getLoc()) + " (" + proto.op_type() + ")"));
+    Node node{proto.op_type(), proto.domain() == "ai.onnx" ? "" : proto.domain(), 0, loc, {}, {}, 0, {}, {}};
+    auto opset = opsets.find(node.domain);
+    node.version = opset == opsets.end() ? 1 : opset->second;
+    for (const std::string &name : proto.input()) {
+      Value value = name.empty() ? createAbsent(builder, loc) : values.lookup(name);
+      if (!value) {
+        reason = "its function body uses '" + name + "' before it is defined";
+        return failure();
+      }
+      node.inputs.push_back(value);
+    }
+    for (const ::onnx::AttributeProto &attribute : proto.attribute()) {
+      if (attribute.has_g()) {
+        reason = "its function body has subgraphs, which is not supported";
+        return failure();
+      }
+      FailureOr<Attribute> value = attributeOf(attribute);
+      if (failed(value))
+        return failure();
+      if (*value)
+        node.attributes.set(attribute.name(), *value);
+    }
+    for (auto [i, name] : llvm::enumerate(proto.output())) {
+      node.usedOutputs.push_back(!name.empty());
+      if (!name.empty())
+        node.numOutputs = i + 1;
+    }
+    FailureOr<SmallVector<Value>> results = buildNode(builder, std::move(node), reason);
+    if (failed(results)) {
+      reason = "in its function body, " + proto.op_type() + ": " + reason;
+      return failure();
+    }
+    for (auto [name, value] : llvm::zip(proto.output(), *results))
+      if (!name.empty())
+        values[name] = value;
+    return success();
+  }
+
+  OpBuilder &builder;
+  Operation *op;
+  const ::onnx::FunctionProto &body;
+  std::string &reason;
+  std::map<std::string, int64_t> opsets;
+  llvm::StringMap<Value> values;
+};
+
+} // namespace
+
+bool hasFunctionBody(Operation *op) { return findBody(op).has_value(); }
+
+FailureOr<SmallVector<Value>> expandFunctionBody(OpBuilder &builder, Operation *op, std::string &reason) {
+  std::optional<::onnx::FunctionProto> body = findBody(op);
+  if (!body) {
+    reason = "has no function body";
+    return failure();
+  }
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(op);
+  return BodyBuilder(builder, op, *body, reason).run();
+}
+
+} // namespace ogc::onnx

@@ -1,0 +1,220 @@
+//===- FormAttention.cpp - decomposed attention → one operator ------------===//
+#include "compiler/passes/normalize/Match.h"
+#include "compiler/passes/normalize/Passes.h"
+
+using namespace mlir;
+
+namespace ogc::normalize {
+
+#define GEN_PASS_DEF_FORMATTENTION
+#include "compiler/passes/normalize/Passes.h.inc"
+
+namespace {
+
+/// What the operators of softmax(scale * q kT + mask) v are made of. All shapes are static; q, kT and v have the same rank, 3 or 4.
+struct Parts {
+  Value query, keyTransposed, value, mask; ///< `mask` may be null
+  double scale = 1.0;
+};
+
+/// Takes scalar factors off a value, as long as nothing else uses what they make.
+Value stripScale(Value value, double &scale) {
+  for (;;) {
+    Operation *op = value.hasOneUse() ? value.getDefiningOp() : nullptr;
+    Value rest;
+    double factor = 1.0;
+    if (onnx::isOp(op, "Mul")) {
+      auto [other, scalar] = splitOperands(op, [](Value v) { return scalarOf(v).has_value(); });
+      rest = other;
+      factor = scalar ? *scalarOf(scalar) : 1.0;
+    } else if (onnx::isOp(op, "Div") && scalarOf(op->getOperand(1)).value_or(0.0) != 0.0) {
+      rest = op->getOperand(0);
+      factor = 1.0 / *scalarOf(op->getOperand(1));
+    }
+    if (!rest || rest.getType() != value.getType())
+      return value;
+    value = rest;
+    scale *= factor;
+  }
+}
+
+bool isZero(Value value) { return scalarOf(value) == 0.0; }
+
+/// The softmax over the last axis that makes a value; through where(isnan(s), 0, s), by which exporters give masked-out rows zero: so do we.
+Operation *matchSoftmax(Value value) {
+  Operation *softmax = producer(value, "Softmax");
+  unsigned uses = 1;
+  if (Operation *where = onlyProducer(value, "Where")) {
+    Operation *isNaN = onlyProducer(where->getOperand(0), "IsNaN");
+    if (!isNaN || isNaN->getOperand(0) != where->getOperand(2) || !isZero(where->getOperand(1)))
+      return nullptr;
+    softmax = producer(where->getOperand(2), "Softmax");
+    uses = 2;
+  }
+  if (!softmax || !softmax->getResult(0).hasNUses(uses))
+    return nullptr;
+  RankedTensorType type = staticType(softmax->getResult(0));
+  int64_t axis = onnx::OnnxOp(softmax).getI64("axis", -1);
+  return type && (axis == -1 || axis == type.getRank() - 1) ? softmax : nullptr;
+}
+
+/// Finds scale * (q kT) in a value.
+bool matchScores(Value value, Parts &parts) {
+  double scale = 1.0;
+  Operation *product = onlyProducer(stripScale(value, scale), "MatMul");
+  if (!product)
+    return false;
+  parts.query = stripScale(product->getOperand(0), scale);
+  parts.keyTransposed = stripScale(product->getOperand(1), scale);
+  parts.scale = scale;
+  return true;
+}
+
+/// The batch dimensions are the same in all parts, so that MatMul broadcasts nothing.
+bool haveSameBatch(const Parts &parts, RankedTensorType scores) {
+  for (Value part : {parts.query, parts.keyTransposed, parts.value}) {
+    RankedTensorType type = staticType(part);
+    if (!type || type.getRank() != scores.getRank() || type.getElementType() != scores.getElementType() ||
+        type.getShape().drop_back(2) != scores.getShape().drop_back(2))
+      return false;
+  }
+  return scores.getRank() == 3 || scores.getRank() == 4;
+}
+
+std::optional<Parts> matchAttention(Operation *root) {
+  Operation *softmax = matchSoftmax(root->getOperand(0));
+  if (!softmax)
+    return std::nullopt;
+  RankedTensorType type = staticType(softmax->getResult(0));
+  Parts parts;
+  parts.value = root->getOperand(1);
+  Value scores = softmax->getOperand(0);
+  bool isMatched = matchScores(scores, parts);
+  if (Operation *add = isMatched ? nullptr : onlyProducer(scores, "Add"))
+    for (unsigned i : {0u, 1u}) {
+      if (isMatched || add->getOperand(i).getType() != type || !matchScores(add->getOperand(i), parts))
+        continue;
+      parts.mask = add->getOperand(1 - i);
+      isMatched = true;
+    }
+  // The operator multiplies q and k by the root of the scale each.
+  if (!isMatched || !isa<FloatType>(type.getElementType()) || !(parts.scale > 0) || !haveSameBatch(parts, type))
+    return std::nullopt;
+  if (parts.mask && (!staticType(parts.mask) || staticType(parts.mask).getRank() > type.getRank()))
+    return std::nullopt;
+  return parts;
+}
+
+SmallVector<int64_t> swapLast(ArrayRef<int64_t> list) {
+  SmallVector<int64_t> swapped(list);
+  std::swap(swapped[list.size() - 1], swapped[list.size() - 2]);
+  return swapped;
+}
+
+/// The transpose of a value in its last two dimensions; undoes the transpose that made the value where there is one.
+Value untranspose(PatternRewriter &rewriter, Location loc, Value value) {
+  RankedTensorType type = staticType(value);
+  SmallVector<int64_t> wanted = swapLast(type.getShape());
+  if (Operation *made = producer(value, "Transpose")) {
+    SmallVector<int64_t> perm = swapLast(onnx::OnnxOp(made).getI64s("perm"));
+    bool isIdentity = llvm::equal(perm, llvm::seq<int64_t>(0, type.getRank()));
+    return isIdentity ? made->getOperand(0) : transpose(rewriter, loc, made->getOperand(0), perm);
+  }
+  // A reshape of the dimensions before the last two, around a transpose of the last two.
+  Operation *outer = producer(value, "Reshape"), *inner = outer ? producer(outer->getOperand(0), "Transpose") : nullptr;
+  RankedTensorType innerType = inner ? staticType(inner->getResult(0)) : RankedTensorType();
+  if (innerType && innerType.getRank() >= 2 && innerType.getShape().take_back(2) == type.getShape().take_back(2)) {
+    SmallVector<int64_t> perm = swapLast(onnx::OnnxOp(inner).getI64s("perm"));
+    if (llvm::equal(perm, llvm::seq<int64_t>(0, innerType.getRank()))) {
+      Value source = inner->getOperand(0);
+      Operation *before = producer(source, "Reshape");
+      RankedTensorType beforeType = before ? staticType(before->getOperand(0)) : RankedTensorType();
+      if (beforeType && beforeType.getShape() == ArrayRef(wanted))
+        return before->getOperand(0);
+      return reshape(rewriter, loc, source, wanted);
+    }
+  }
+  SmallVector<int64_t> identity = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+  return transpose(rewriter, loc, value, swapLast(identity));
+}
+
+/// Heads repeated by Unsqueeze, Expand, Reshape: the value before, [B, HK, T, D] of [B, HK * repeats, T, D]. Null when there are none.
+Value beforeRepeat(Value value, int64_t &repeats) {
+  Operation *merge = producer(value, "Reshape"), *expand = merge ? producer(merge->getOperand(0), "Expand") : nullptr;
+  Operation *split = expand ? expand->getOperand(0).getDefiningOp() : nullptr;
+  if (!onnx::isOp(split, "Unsqueeze") && !onnx::isOp(split, "Reshape"))
+    return {};
+  RankedTensorType to = staticType(value), wide = staticType(expand->getResult(0)), from = staticType(split->getOperand(0));
+  if (!to || !wide || !from || to.getRank() != 4 || wide.getRank() != 5 || from.getRank() != 4)
+    return {};
+  repeats = wide.getDimSize(2);
+  ArrayRef<int64_t> s = from.getShape();
+  RankedTensorType column = staticType(split->getResult(0));
+  if (!column || column.getShape() != ArrayRef<int64_t>({s[0], s[1], 1, s[2], s[3]}) ||
+      wide.getShape() != ArrayRef<int64_t>({s[0], s[1], repeats, s[2], s[3]}) ||
+      to.getShape() != ArrayRef<int64_t>({s[0], s[1] * repeats, s[2], s[3]}))
+    return {};
+  return split->getOperand(0);
+}
+
+SmallVector<int64_t> toRank4(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> padded(4 - shape.size(), 1);
+  llvm::append_range(padded, shape);
+  return padded;
+}
+
+/// A mask as [B or 1, H or 1, S or 1, T]. The operator pads a shorter last dimension with minus infinity, so that one of size 1 is expanded.
+Value prepareMask(PatternRewriter &rewriter, Location loc, Value mask, int64_t keys) {
+  SmallVector<int64_t> shape = toRank4(staticType(mask).getShape());
+  Value shaped = reshape(rewriter, loc, mask, shape);
+  if (shape.back() == keys)
+    return shaped;
+  shape.back() = keys;
+  return build(rewriter, loc, "Expand", {shaped, onnx::createI64s(rewriter, loc, shape)});
+}
+
+struct FormAttentionFromMatMul : RewritePattern {
+  FormAttentionFromMatMul(MLIRContext *context) : RewritePattern("onnx.MatMul", 1, context) {}
+
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+    std::optional<Parts> parts = matchAttention(op);
+    if (!parts)
+      return failure();
+    Location loc = op->getLoc();
+    auto shapeOf = [](Value v) { return toRank4(staticType(v).getShape()); };
+    Value query = reshape(rewriter, loc, parts->query, shapeOf(parts->query));
+    Value key = untranspose(rewriter, loc, parts->keyTransposed), value = parts->value;
+    if (!query || !key)
+      return failure();
+    int64_t keyRepeats = 1, valueRepeats = 1;
+    Value sharedKey = beforeRepeat(key, keyRepeats), sharedValue = beforeRepeat(value, valueRepeats);
+    if (sharedKey && sharedValue && keyRepeats == valueRepeats) {
+      key = sharedKey;
+      value = sharedValue;
+    }
+    key = reshape(rewriter, loc, key, shapeOf(key));
+    value = reshape(rewriter, loc, value, shapeOf(value));
+    SmallVector<Value> operands = {query, key, value};
+    if (parts->mask)
+      operands.push_back(prepareMask(rewriter, loc, parts->mask, staticType(key).getDimSize(2)));
+    NamedAttribute scale = rewriter.getNamedAttr("scale", rewriter.getF32FloatAttr(static_cast<float>(parts->scale)));
+    Value formed = build(rewriter, loc, "Attention", operands, scale);
+    formed = formed ? reshape(rewriter, loc, formed, staticType(op->getResult(0)).getShape()) : Value();
+    if (!formed)
+      return failure();
+    rewriter.replaceOp(op, formed);
+    return success();
+  }
+};
+
+struct FormAttentionPass : impl::FormAttentionBase<FormAttentionPass> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<FormAttentionFromMatMul>(&getContext());
+    if (failed(applyTo(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace ogc::normalize

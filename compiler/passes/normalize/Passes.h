@@ -1,0 +1,23 @@
+//===- Passes.h - passes of the normalize phase ---------------------------===//
+#ifndef OGC_PASSES_NORMALIZE_PASSES_H
+#define OGC_PASSES_NORMALIZE_PASSES_H
+
+#include "compiler/dialect/onnx/OnnxDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+#include <functional>
+
+namespace ogc::normalize {
+
+#define GEN_PASS_DECL
+#include "compiler/passes/normalize/Passes.h.inc"
+
+/// ogc-expand-functions with a predicate: operators for which it is true are kept.
+std::unique_ptr<mlir::Pass> createExpandFunctions(std::function<bool(llvm::StringRef opType)> hasLowering);
+
+#define GEN_PASS_REGISTRATION
+#include "compiler/passes/normalize/Passes.h.inc"
+
+} // namespace ogc::normalize
+
+#endif
