@@ -1,0 +1,214 @@
+//===- FoldConstants.cpp - compute regions over constants -----------------===//
+#include "compiler/codegen/cpu/CompileKernels.h"
+#include "compiler/codegen/cpu/ConstantData.h"
+#include "compiler/codegen/cpu/NativeLayout.h"
+#include "compiler/codegen/cpu/Passes.h"
+
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringMap.h"
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace mlir;
+
+namespace ogc {
+
+#define GEN_PASS_DEF_FOLDCONSTANTSPASS
+#include "compiler/codegen/cpu/Passes.h.inc"
+
+namespace codegen {
+namespace {
+
+/// A shared object opened from memory.
+class LoadedObject {
+public:
+  ~LoadedObject() {
+    if (handle)
+      dlclose(handle);
+    if (file >= 0)
+      close(file);
+  }
+
+  bool open(ArrayRef<char> image) {
+    file = memfd_create("ogc-fold", MFD_CLOEXEC);
+    for (size_t done = 0; file >= 0 && done < image.size();) {
+      ssize_t written = write(file, image.data() + done, image.size() - done);
+      if (written <= 0)
+        return false;
+      done += written;
+    }
+    handle = file < 0 ? nullptr : dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+    return handle != nullptr;
+  }
+
+  using Entry = void (*)(void *const *buffers, int64_t begin, int64_t end);
+  Entry find(const std::string &symbol) { return reinterpret_cast<Entry>(dlsym(handle, symbol.c_str())); }
+
+private:
+  int file = -1;
+  void *handle = nullptr;
+};
+
+class ConstantFolder {
+public:
+  explicit ConstantFolder(ModuleOp module) : module(module), builder(module.getContext()) {}
+
+  LogicalResult run() {
+    for (bool found = true; found;) {
+      SmallVector<kern::RegionOp> ready;
+      module.walk([&](kern::RegionOp region) {
+        if (llvm::all_of(region.getInputs(), [](Value input) { return bool(constantOf(input)); }))
+          ready.push_back(region);
+      });
+      found = !ready.empty();
+      SmallVector<kern::RegionOp> general;
+      for (kern::RegionOp region : ready)
+        if (!foldByCopying(region))
+          general.push_back(region);
+      if (!general.empty() && failed(foldByExecuting(general)))
+        return failure();
+    }
+    releaseUnused();
+    return success();
+  }
+
+private:
+  static ElementsAttr constantOf(Value value) {
+    auto constant = value.getDefiningOp<arith::ConstantOp>();
+    return constant ? dyn_cast<ElementsAttr>(constant.getValue()) : ElementsAttr();
+  }
+
+  static FailureOr<SmallVector<ConstantView>> viewInputs(kern::RegionOp region) {
+    SmallVector<ConstantView> views;
+    for (Value input : region.getInputs()) {
+      FailureOr<ConstantView> view = ConstantView::of(constantOf(input));
+      if (failed(view))
+        return region.emitError() << "constant of type " << input.getType() << " has no data";
+      views.push_back(*view);
+    }
+    return views;
+  }
+
+  bool foldByCopying(kern::RegionOp region) {
+    FailureOr<SmallVector<ConstantView>> inputs = viewInputs(region);
+    if (failed(inputs))
+      return false;
+    FailureOr<std::vector<TensorBytes>> results = evaluateLayout(region.getBody().front(), *inputs);
+    if (failed(results))
+      return false;
+    replace(region, *results);
+    return true;
+  }
+
+  /// Regions with equal bodies share a kernel; all kernels are compiled together.
+  LogicalResult foldByExecuting(ArrayRef<kern::RegionOp> regions) {
+    OwningOpRef<ModuleOp> kernels(ModuleOp::create(module.getLoc()));
+    builder.setInsertionPointToEnd(kernels->getBody());
+    llvm::StringMap<size_t> known;
+    SmallVector<size_t> kernelOf;
+    for (kern::RegionOp region : regions) {
+      kern::Schedule schedule = region.getSchedule().value_or(kern::Schedule::Pointwise);
+      std::string name = "fold_" + std::to_string(known.size());
+      auto kernel = kern::KernelOp::create(builder, region.getLoc(), name, schedule);
+      IRMapping mapping;
+      region.getBody().cloneInto(&kernel.getBody(), mapping);
+      kernel.setSymName("same");
+      std::string text;
+      llvm::raw_string_ostream(text) << *kernel.getOperation();
+      kernel.setSymName(name);
+      auto [entry, isNew] = known.try_emplace(text, known.size());
+      if (!isNew)
+        kernel.erase();
+      kernelOf.push_back(entry->second);
+    }
+    FailureOr<CpuObject> object = compileKernels(*kernels);
+    if (failed(object))
+      return failure();
+    LoadedObject loaded;
+    if (!loaded.open(object->image))
+      return module.emitError() << "cannot load the code that folds constants: " << dlerror();
+    for (auto [index, region] : llvm::enumerate(regions)) {
+      const CpuEntry &entry = object->kernels[kernelOf[index]];
+      if (failed(execute(region, loaded.find(entry.symbol), entry.units)))
+        return failure();
+    }
+    return success();
+  }
+
+  LogicalResult execute(kern::RegionOp region, LoadedObject::Entry entry, int64_t units) {
+    FailureOr<SmallVector<ConstantView>> inputs = viewInputs(region);
+    if (failed(inputs) || !entry)
+      return failure();
+    SmallVector<void *> buffers;
+    for (auto [view, input] : llvm::zip_equal(*inputs, region.getInputs()))
+      buffers.push_back(const_cast<char *>(view.expand(cast<RankedTensorType>(input.getType()))));
+    std::vector<TensorBytes> results;
+    for (Value output : region.getOutputs()) {
+      auto type = cast<RankedTensorType>(output.getType());
+      results.emplace_back(type.getNumElements() * elementBytes(type.getElementType()));
+      buffers.push_back(results.back().data());
+    }
+    entry(buffers.data(), 0, units);
+    replace(region, results);
+    return success();
+  }
+
+  void replace(kern::RegionOp region, std::vector<TensorBytes> &results) {
+    builder.setInsertionPoint(region);
+    for (auto [output, bytes] : llvm::zip_equal(region.getOutputs(), results)) {
+      auto type = cast<RankedTensorType>(output.getType());
+      if (output.use_empty())
+        continue;
+      Value constant = arith::ConstantOp::create(builder, region.getLoc(), std::move(bytes).intoConstant(type));
+      output.replaceAllUsesWith(constant);
+    }
+    SmallVector<Operation *> producers;
+    for (Value input : region.getInputs())
+      producers.push_back(input.getDefiningOp());
+    region.erase();
+    llvm::SmallDenseSet<Operation *> seen;
+    for (Operation *producer : producers)
+      if (seen.insert(producer).second && producer->use_empty()) {
+        if (auto resource = dyn_cast<DenseResourceElementsAttr>(cast<arith::ConstantOp>(producer).getValue()))
+          dropped.push_back(resource);
+        producer->erase();
+      }
+  }
+
+  /// Frees the memory of constants that no operation holds any more.
+  void releaseUnused() {
+    llvm::DenseSet<Attribute> alive;
+    module.walk([&](Operation *op) {
+      for (NamedAttribute attribute : op->getAttrs())
+        if (isa<DenseResourceElementsAttr>(attribute.getValue()))
+          alive.insert(attribute.getValue());
+      if (auto constant = dyn_cast<arith::ConstantOp>(op))
+        alive.insert(constant.getValue());
+    });
+    auto &manager = DenseResourceElementsHandle::getManagerInterface(module.getContext());
+    for (DenseResourceElementsAttr resource : dropped)
+      if (!alive.contains(resource))
+        manager.getBlobManager().update(resource.getRawHandle().getKey(), AsmResourceBlob());
+  }
+
+  ModuleOp module;
+  OpBuilder builder;
+  SmallVector<DenseResourceElementsAttr> dropped;
+};
+
+} // namespace
+} // namespace codegen
+
+namespace {
+
+struct FoldConstants : impl::FoldConstantsPassBase<FoldConstants> {
+  void runOnOperation() override {
+    if (failed(codegen::ConstantFolder(getOperation()).run()))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace ogc
