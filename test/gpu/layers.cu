@@ -95,7 +95,7 @@ template <class Base, bool Conv, int BM, int BN, int BK, int WM, int WN, int WK,
 
 template <class Base, bool Conv> double timeRule(size_t spread) {
   constexpr Choice c = chooseTile(1, Base::M, Base::N, Base::K, sizeof(typename Base::Element), Base::BLayout == 2);
-  return timeTile<Base, Conv, c.BM, c.BN, c.BK, c.WM, c.WN, c.WK, c.Stages, c.Split>("  ", spread);
+  return timeTile<Base, Conv, c.BM, c.BN, c.BK, c.WM, c.WN, c.WK, c.Stages, c.Split, c.Engine>("  ", spread);
 }
 
 template <class E, int Products, int H, int C, int F, int KH, int Stride> double convLayer() {
@@ -135,33 +135,33 @@ template <class E, int P, int S, int H, int D, int Causal> double attentionLayer
   return t;
 }
 
-template <class E, int H_, int C_, int KH_, int Stride_> struct Depthwise : ogc::DepthwiseDefaults {
+template <class E, int H_, int C_, int KH_, int Stride_, int V_> struct Depthwise : ogc::DepthwiseDefaults {
   using Element = E;
-  enum { H = H_, W = H_, C = C_, KH = KH_, KW = KH_, StrideH = Stride_, StrideW = Stride_, PadTop = KH_ / 2, PadLeft = KH_ / 2, OH = (H_ - 1) / Stride_ + 1, OW = OH, V = vectorOf<E>(C_) };
+  enum { H = H_, W = H_, C = C_, KH = KH_, KW = KH_, StrideH = Stride_, StrideW = Stride_, PadTop = KH_ / 2, PadLeft = KH_ / 2, OH = (H_ - 1) / Stride_ + 1, OW = OH, V = V_, WeightsConstant = 1 };
 };
 template <class C, class Ep> __global__ void __launch_bounds__(C::Threads) depthwiseKernel(const typename C::Element *__restrict__ x, const typename C::Element *__restrict__ w, Ep epilogue) {
   ogc::depthwise<C>(x, w, epilogue);
 }
-template <class E, int H, int Ch, int KH, int Stride> void depthwiseLayer() {
-  using C = Depthwise<E, H, Ch, KH, Stride>;
+template <class E, int H, int Ch, int KH, int Stride, int V = vectorOf<E>(Ch)> void depthwiseLayer() {
+  using C = Depthwise<E, H, Ch, KH, Stride, V>;
   using Ep = Fused<E, C::V, C::C>;
   E *x = buffer<E>(1ll * H * H * Ch), *w = buffer<E>(KH * KH * Ch), *r = buffer<E>(1ll * H * H * Ch), *y = buffer<E>(1ll * H * H * Ch);
   float *bias = buffer<float>(Ch);
   long long blocks = (1ll * C::OH * C::OW * (Ch / C::V) + C::Threads - 1) / C::Threads;
   double t = timeChain([&](cudaStream_t stream, int) { launch(depthwiseKernel<C, Ep>, blocks, C::Threads, 0, 1, stream, (const E *)x, (const E *)w, Ep{bias, r, y}); });
-  printf("%s depthwise %dx%d s%d %d @%d: %lld blocks: %.2f\n", typeName<E>(), KH, KH, Stride, Ch, C::OH, blocks, t);
+  printf("%s depthwise %dx%d s%d %d @%d v%d: %lld blocks: %.2f\n", typeName<E>(), KH, KH, Stride, Ch, C::OH, V, blocks, t);
   freeAll();
 }
 
-template <class E, int M_, int N_, int K_, int Split_> struct Vector : ogc::GemvDefaults {
+template <class E, int M_, int N_, int K_, int Split_, int BN_, int Warps_, int Trigger_> struct Vector : ogc::GemvDefaults {
   using Element = E;
-  enum { M = M_, N = N_, K = K_, P = 32, VecB = 16 / sizeof(E), V = 4, WeightsConstant = 1, Split = Split_, SharedBytes = 232448 };
+  enum { M = M_, N = N_, K = K_, P = 32, VecB = 16 / sizeof(E), V = 4, WeightsConstant = 1, Split = Split_, BN = BN_, Warps = Warps_, Trigger = Trigger_, SharedBytes = 232448 };
 };
 template <class C, class Ep> __global__ void __launch_bounds__(32 * C::Warps) gemvKernel(const typename C::Element *__restrict__ a, const typename C::Element *__restrict__ b, Ep epilogue) {
   ogc::gemv<C>(a, b, epilogue);
 }
-template <class E, int M, int N, int K, int Split> void vectorLayer() {
-  using C = Vector<E, M, N, K, Split>;
+template <class E, int M, int N, int K, int Split, int BN = 32, int Warps = 8, int Trigger = 1> void vectorLayer() {
+  using C = Vector<E, M, N, K, Split, BN, Warps, Trigger>;
   using S = ogc::GemvShape<C>;
   using Ep = Fused<E, 4, N>;
   long long weights = (N + 63ll) / 64 * 64 * K;
@@ -171,7 +171,7 @@ template <class E, int M, int N, int K, int Split> void vectorLayer() {
   double t = timeChain([&](cudaStream_t stream, int i) {
     launch(gemvKernel<C, Ep>, (long long)Split * S::TilesN, S::Threads, S::Bytes, Split, stream, (const E *)x, (const E *)(w + weights * (i % copies)), Ep{bias, r, y});
   });
-  printf("%s gemv %dx%dx%d S%d: %d blocks: %.2f (%.2f TB/s)\n", typeName<E>(), M, N, K, Split, S::TilesN * Split, t, weights * sizeof(E) / t / 1e6);
+  printf("%s gemv %dx%dx%d S%d bn%d w%d trigger %d: %d blocks: %.2f (%.2f TB/s)\n", typeName<E>(), M, N, K, Split, BN, Warps, Trigger, S::TilesN * Split, t, weights * sizeof(E) / t / 1e6);
   freeAll();
 }
 
@@ -218,41 +218,36 @@ template <class E, int P, int H, int C, int F, int KH, int Stride> using ConvVar
 } // namespace
 
 void timeVariants() {
-  MatmulVariants<f16, 1, 128, 2304, 768>("").wide<64, 2, 12, 1>();
-  MatmulVariants<f16, 1, 128, 768, 768>("").wide<64, 2, 3, 4>().wide<64, 1, 3, 4>();
-  MatmulVariants<f16, 1, 128, 3072, 768>("").wide<64, 2, 12, 1>();
-  MatmulVariants<f16, 1, 128, 768, 3072>("").wide<64, 2, 12, 4>();
-  MatmulVariants<f16, 1, 128, 50257, 768>("").with<128, 64, 64, 2, 1, 1, 4, 1, 1>().with<128, 96, 64, 2, 1, 1, 4, 1, 1>();
-  MatmulVariants<f16, 1, 197, 2304, 768>("").wide<96, 2, 10, 1>();
-  MatmulVariants<f16, 1, 197, 3072, 768>("").wide<96, 2, 10, 1>();
-  MatmulVariants<f16, 1, 197, 768, 3072>("").wide<64, 2, 12, 2>().wide<96, 2, 10, 4>();
-  ConvVariants<f16, 1, 56, 64, 64, 1, 1>("1x1").wide<32, 1, 2, 1>();
-  ConvVariants<f16, 1, 56, 64, 64, 3, 1>("3x3").wide<32, 2, 9, 1>().wide<32, 1, 9, 1>();
-  ConvVariants<f16, 1, 56, 64, 256, 1, 1>("1x1").wide<128, 1, 2, 1>();
-  ConvVariants<f16, 1, 56, 256, 64, 1, 1>("1x1").wide<32, 1, 4, 1>().wide<32, 2, 4, 1>();
-  ConvVariants<f16, 1, 56, 256, 128, 1, 1>("1x1").wide<64, 1, 4, 1>().wide<64, 2, 4, 1>();
-  ConvVariants<f16, 1, 56, 128, 128, 3, 2>("3x3").wide<32, 2, 9, 2>().wide<16, 2, 18, 1>().wide<64, 2, 5, 4>();
-  ConvVariants<f16, 1, 28, 128, 512, 1, 1>("1x1").wide<64, 1, 2, 1>().wide<64, 2, 2, 1>();
-  ConvVariants<f16, 1, 56, 256, 512, 1, 2>("1x1").wide<64, 1, 4, 1>().wide<64, 2, 4, 1>();
-  ConvVariants<f16, 1, 28, 512, 128, 1, 1>("1x1").wide<32, 2, 4, 2>().wide<64, 2, 2, 4>();
-  ConvVariants<f16, 1, 28, 128, 128, 3, 1>("3x3").wide<32, 2, 9, 2>().wide<16, 2, 18, 1>().wide<64, 2, 5, 4>();
-  ConvVariants<f16, 1, 28, 512, 256, 1, 1>("1x1").wide<64, 2, 4, 2>().wide<32, 2, 8, 1>();
-  ConvVariants<f16, 1, 28, 256, 256, 3, 2>("3x3").wide<64, 2, 5, 8>().wide<32, 2, 9, 4>();
-  ConvVariants<f16, 1, 14, 256, 1024, 1, 1>("1x1").wide<64, 2, 2, 2>().wide<32, 2, 4, 1>();
-  ConvVariants<f16, 1, 28, 512, 1024, 1, 2>("1x1").wide<64, 2, 4, 2>().wide<32, 2, 8, 1>();
-  ConvVariants<f16, 1, 14, 256, 256, 3, 1>("3x3").wide<64, 2, 5, 8>().wide<32, 2, 9, 4>();
-  ConvVariants<f16, 1, 14, 1024, 512, 1, 1>("1x1").wide<64, 2, 4, 4>().wide<32, 2, 8, 2>().with<32, 64, 64, 1, 2, 4, 8, 2>();
-  ConvVariants<f16, 1, 14, 512, 512, 3, 2>("3x3").wide<32, 2, 9, 8>().wide<64, 2, 9, 8>();
-  ConvVariants<f16, 1, 14, 1024, 2048, 1, 2>("1x1").wide<64, 2, 4, 4>().wide<32, 2, 8, 2>().with<32, 64, 64, 1, 2, 4, 8, 2>();
-  ConvVariants<f16, 1, 7, 512, 512, 3, 1>("3x3").wide<32, 2, 9, 8>().wide<64, 2, 9, 8>();
-  MatmulVariants<float, 1, 128, 768, 3072>("").with<64, 64, 32, 2, 2, 2, 6, 4>();
-  MatmulVariants<float, 1, 197, 768, 3072>("").with<64, 64, 32, 2, 2, 2, 6, 2>();
+  vectorLayer<f16, 1, 3072, 2048, 1, 32, 8, 0>();
+  vectorLayer<f16, 1, 3072, 2048, 1, 16, 8, 0>();
+  vectorLayer<f16, 1, 3072, 2048, 1, 16, 8, 1>();
+  vectorLayer<f16, 1, 3072, 2048, 2, 32, 8, 0>();
+  vectorLayer<f16, 1, 3072, 2048, 2, 32, 8, 1>();
+  vectorLayer<f16, 1, 3072, 2048, 4, 32, 4, 0>();
+  vectorLayer<f16, 1, 3072, 2048, 1, 16, 16, 0>();
+  vectorLayer<f16, 1, 2048, 8192, 1, 16, 8, 0>();
+  vectorLayer<f16, 1, 2048, 8192, 1, 16, 16, 0>();
+  vectorLayer<f16, 1, 2048, 8192, 4, 32, 8, 0>();
+  vectorLayer<f16, 1, 2048, 8192, 8, 32, 8, 0>();
+  vectorLayer<f16, 1, 2048, 8192, 4, 32, 8, 1>();
+  vectorLayer<f16, 1, 16384, 2048, 1, 32, 8, 0>();
+  vectorLayer<f16, 1, 16384, 2048, 1, 32, 16, 0>();
+  vectorLayer<f16, 1, 16384, 2048, 1, 16, 8, 0>();
+  ConvVariants<f16, 1, 56, 64, 256, 1, 1>("1x1").wide<128, 2, 2, 1>().wide<64, 2, 2, 1>();
+  ConvVariants<float, 1, 56, 64, 64, 3, 1>("3x3").with<64, 32, 32, 2, 1, 4, 8, 1>().with<32, 64, 32, 2, 2, 2, 8, 1>();
+  MatmulVariants<float, 3, 128, 768, 768>("").with<64, 64, 32, 2, 2, 2, 6, 4>();
 }
 
 void timeLayers() {
   resnet<f16, 1>();
   transformers<f16, 1>();
   depthwiseLayer<f16, 112, 16, 3, 1>();
+  depthwiseLayer<f16, 7, 960, 5, 1, 4>();
+  depthwiseLayer<f16, 7, 960, 5, 1, 2>();
+  depthwiseLayer<f16, 28, 120, 5, 1, 4>();
+  depthwiseLayer<f16, 28, 120, 5, 1, 2>();
+  depthwiseLayer<f16, 14, 480, 3, 1, 2>();
+  depthwiseLayer<f16, 56, 72, 3, 1, 4>();
   depthwiseLayer<f16, 56, 72, 3, 1>();
   depthwiseLayer<f16, 28, 120, 5, 1>();
   depthwiseLayer<f16, 14, 480, 3, 1>();

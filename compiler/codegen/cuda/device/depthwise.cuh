@@ -10,7 +10,7 @@ namespace ogc {
 struct DepthwiseDefaults {
   enum {
     Batch = 1, StrideH = 1, StrideW = 1, DilationH = 1, DilationW = 1, PadTop = 0, PadLeft = 0, XSb = -1, XSh = -1, XSw = -1, V = 1,
-    Threads = 128, Trigger = 1
+    Threads = 128, Trigger = 1, WeightsConstant = 0
   };
 };
 
@@ -23,35 +23,49 @@ __device__ __forceinline__ void depthwise(const typename C::Element *__restrict_
   static_assert(C::C % V == 0, "V does not divide the channels");
   if constexpr (C::Trigger == 0)
     launchDependents();
-  wait();
-  if constexpr (C::Trigger != 0)
-    launchDependents();
   long long i = (long long)blockIdx.x * C::Threads + threadIdx.x;
-  if (i >= Total)
-    return;
+  bool used = i < Total;
   int c = (int)(i % Groups) * V;
   long long q = i / Groups;
   int pixel = (int)(q % (C::OH * C::OW)), batch = (int)(q / (C::OH * C::OW));
   int y0 = pixel / C::OW * C::StrideH - C::PadTop, x0 = pixel % C::OW * C::StrideW - C::PadLeft;
   const typename C::Element *image = x + X::Sb * batch + c;
+  // a row of the filter at a time, all its loads before the first product; small filters are held from before the wait
+  constexpr int Taps = C::KH * C::KW;
+  constexpr bool Early = C::WeightsConstant && Taps * V * (int)sizeof(FilterElement) <= 160;
+  FilterElement weight[Early ? Taps : C::KW][V];
+  if constexpr (Early) {
+#pragma unroll
+    for (int t = 0; t < Taps; ++t)
+      loadRaw<V>(weight[t], filter + (t * (long long)C::C + c));
+  }
+  wait();
+  if constexpr (C::Trigger != 0)
+    launchDependents();
+  if (!used)
+    return;
   float acc[V] = {};
 #pragma unroll
   for (int kh = 0; kh < C::KH; ++kh) {
     int y = y0 + kh * C::DilationH;
-    if ((unsigned)y >= (unsigned)C::H)
-      continue;
+    bool rowIn = (unsigned)y < (unsigned)C::H;
+    typename C::Element in[C::KW][V];
 #pragma unroll
     for (int kw = 0; kw < C::KW; ++kw) {
       int xx = x0 + kw * C::DilationW;
-      if ((unsigned)xx >= (unsigned)C::W)
-        continue;
-      float in[V], weight[V];
-      load<V>(in, image + (y * X::Sh + xx * X::Sw));
-      load<V>(weight, filter + ((kh * C::KW + kw) * (long long)C::C + c));
 #pragma unroll
       for (int v = 0; v < V; ++v)
-        acc[v] += in[v] * weight[v];
+        in[kw][v] = typename C::Element{};
+      if (rowIn && (unsigned)xx < (unsigned)C::W)
+        loadRaw<V>(in[kw], image + (y * X::Sh + xx * X::Sw));
+      if constexpr (!Early)
+        loadRaw<V>(weight[kw], filter + ((kh * C::KW + kw) * (long long)C::C + c));
     }
+#pragma unroll
+    for (int kw = 0; kw < C::KW; ++kw)
+#pragma unroll
+      for (int v = 0; v < V; ++v)
+        acc[v] += toFloat(in[kw][v]) * toFloat(weight[Early ? kh * C::KW + kw : kw][v]);
   }
   epilogue(batch, pixel, c, acc);
 }
