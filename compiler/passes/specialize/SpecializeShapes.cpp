@@ -175,6 +175,8 @@ struct SpecializeShapesPass : impl::SpecializeShapesBase<SpecializeShapesPass> {
       return;
     for (auto [argument, type] : llvm::zip(function.getArguments(), types))
       argument.setType(type);
+    // An argument may be returned as it is.
+    function.setFunctionType(builder.getFunctionType(types, function.front().getTerminator()->getOperandTypes()));
   }
 };
 
