@@ -263,7 +263,10 @@ static TensorType bodyArgumentType(MLIRContext *context, const onnx::Node &node,
       return type;
     return RankedTensorType::get(SmallVector<int64_t>(type.getRank(), ShapedType::kDynamic), type.getElementType());
   };
-  auto typeOf = [&](size_t input) { return input < node.inputs.size() ? dyn_cast<TensorType>(node.inputs[input].getType()) : TensorType(); };
+  auto typeOf = [&](size_t input) {
+    Value value = input < node.inputs.size() ? node.inputs[input] : Value(); // null when it could not be made
+    return value ? dyn_cast<TensorType>(value.getType()) : TensorType();
+  };
   TensorType type;
   if (node.opType == "Loop") {
     Builder builder(context);
