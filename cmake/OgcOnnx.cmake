@@ -5,6 +5,7 @@ set(OGC_CACHE_DIR "$ENV{OGC_CACHE_DIR}" CACHE PATH "folder of dependencies built
 if(NOT OGC_CACHE_DIR)
   set(OGC_CACHE_DIR "$ENV{HOME}/.cache/ogc")
 endif()
+set(Protobuf_USE_STATIC_LIBS ${OGC_STATIC})
 find_package(Protobuf REQUIRED)
 find_package(ONNX CONFIG REQUIRED PATHS ${OGC_CACHE_DIR}/onnx-${OGC_ONNX_VERSION} NO_DEFAULT_PATH)
 
