@@ -105,6 +105,9 @@ Status CudaContext::launch(size_t graph) {
   OGC_RETURN_IF_ERROR(current.status());
   OGC_RETURN_IF_ERROR(checkNotCapturing());
   OGC_RETURN_IF_ERROR(prepareCurrent(graph));
+  // Outputs of an earlier run that still wait in pinned memory must reach their user before this run writes there.
+  if (!pending_.empty())
+    OGC_RETURN_IF_ERROR(synchronizeCurrent());
   if (stagingUsed_) {
     OGC_CUDA(api_, cuEventRecord, staged_, stream_);
     stagingUsed_ = false;

@@ -1,0 +1,115 @@
+//===- ogc/runtime.hpp - the C interface as C++ objects -------------------===//
+//
+// Header only, over ogc/runtime.h. Handles are released by destructors; a failure is thrown as ogc::Error. What runtime.h says about threads and
+// lifetimes holds here.
+//
+#ifndef OGC_RUNTIME_HPP
+#define OGC_RUNTIME_HPP
+
+#include "ogc/runtime.h"
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace ogc {
+
+class Error : public std::runtime_error {
+public:
+  Error(ogc_code code, const char *message) : std::runtime_error(message), code_(code) {}
+  ogc_code code() const { return code_; }
+
+private:
+  ogc_code code_;
+};
+
+/// Throws where `code` is a failure.
+inline void check(ogc_code code) {
+  if (code != OGC_OK)
+    throw Error(code, ogc_last_error());
+}
+
+namespace rt {
+
+class Bundle {
+public:
+  explicit Bundle(const std::string &path) {
+    ogc_bundle *bundle = nullptr;
+    check(ogc_bundle_open(path.c_str(), &bundle));
+    handle_.reset(bundle);
+  }
+  size_t graphCount() const { return ogc_bundle_graph_count(get()); }
+  std::string graphId(size_t graph) const {
+    const char *id = ogc_bundle_graph_id(get(), graph);
+    return id ? id : "";
+  }
+  size_t findGraph(const std::string &id) const {
+    size_t graph = 0;
+    check(ogc_bundle_find_graph(get(), id.c_str(), &graph));
+    return graph;
+  }
+  std::vector<ogc_tensor> inputs(size_t graph) const { return tensors(graph, ogc_bundle_input_count, ogc_bundle_input); }
+  std::vector<ogc_tensor> outputs(size_t graph) const { return tensors(graph, ogc_bundle_output_count, ogc_bundle_output); }
+  ogc_bundle *get() const { return handle_.get(); }
+
+private:
+  template <typename Count, typename Query> std::vector<ogc_tensor> tensors(size_t graph, Count count, Query query) const {
+    std::vector<ogc_tensor> result(count(get(), graph));
+    for (size_t i = 0; i < result.size(); ++i)
+      check(query(get(), graph, i, &result[i]));
+    return result;
+  }
+  struct Close {
+    void operator()(ogc_bundle *bundle) const { ogc_bundle_close(bundle); }
+  };
+  std::unique_ptr<ogc_bundle, Close> handle_;
+};
+
+class Engine {
+public:
+  Engine(const Bundle &bundle, const std::string &device, const ogc_engine_options &options = {}) {
+    ogc_engine *engine = nullptr;
+    check(ogc_engine_create(bundle.get(), device.c_str(), &options, &engine));
+    handle_.reset(engine);
+  }
+  std::string deviceName() const { return ogc_engine_device_name(get()); }
+  ogc_engine *get() const { return handle_.get(); }
+
+private:
+  struct Release {
+    void operator()(ogc_engine *engine) const { ogc_engine_release(engine); }
+  };
+  std::unique_ptr<ogc_engine, Release> handle_;
+};
+
+class Context {
+public:
+  explicit Context(const Engine &engine, const ogc_context_options &options = {}) {
+    ogc_context *context = nullptr;
+    check(ogc_context_create(engine.get(), &options, &context));
+    handle_.reset(context);
+  }
+  void prepare(size_t graph) { check(ogc_context_prepare(get(), graph)); }
+  void bindInput(size_t graph, size_t index, const void *data, size_t bytes, ogc_memory memory = OGC_HOST) {
+    check(ogc_bind_input(get(), graph, index, data, bytes, memory));
+  }
+  void bindOutput(size_t graph, size_t index, void *data, size_t bytes, ogc_memory memory = OGC_HOST) {
+    check(ogc_bind_output(get(), graph, index, data, bytes, memory));
+  }
+  void run(size_t graph) { check(ogc_run(get(), graph)); }
+  void runAsync(size_t graph) { check(ogc_run_async(get(), graph)); }
+  void synchronize() { check(ogc_context_synchronize(get())); }
+  ogc_context *get() const { return handle_.get(); }
+
+private:
+  struct Release {
+    void operator()(ogc_context *context) const { ogc_context_release(context); }
+  };
+  std::unique_ptr<ogc_context, Release> handle_;
+};
+
+} // namespace rt
+} // namespace ogc
+
+#endif

@@ -1,0 +1,213 @@
+//===- BundleFormatTest.cpp - reader and verifier of bundles --------------===//
+#include "test/unit/TestBundle.h"
+
+#include "runtime_lib/format/DataType.h"
+#include "runtime_lib/format/Dump.h"
+#include "runtime_lib/format/Json.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace ogc;
+using namespace ogc::test;
+using format::Bundle;
+
+namespace {
+
+std::string open(const std::string &bytes, Code *code = nullptr) {
+  Image image(bytes);
+  auto bundle = Bundle::view(image.span());
+  if (code)
+    *code = bundle.status().code();
+  return bundle.status().message();
+}
+
+std::string bundleWith(const std::function<void(fb::ManifestT &)> &change) { return makeBundle("not really code", change); }
+
+} // namespace
+
+TEST(Checksum, KnownValuesOfXxh64) {
+  EXPECT_EQ(format::checksum("", 0), 0xef46db3751d8e999ull);
+  EXPECT_EQ(format::checksum("a", 1), 0xd24ec4f1a98c6e5bull);
+  EXPECT_EQ(format::checksum("abc", 3), 0x44bc2cf5ad770999ull);
+  std::string text = "Nobody inspects the spammish repetition";
+  EXPECT_EQ(format::checksum(text.data(), text.size()), 0xfbcea83c8a378bf1ull);
+}
+
+TEST(Checksum, PiecesGiveTheSameAsTheWhole) {
+  std::string text(1000, 'x');
+  for (size_t i = 0; i < text.size(); ++i)
+    text[i] = static_cast<char>(i * 7);
+  format::Checksum sum;
+  for (size_t at = 0, step = 1; at < text.size(); at += step, step = step * 2 % 61 + 1)
+    sum.update(text.data() + at, std::min(step, text.size() - at));
+  EXPECT_EQ(sum.value(), format::checksum(text.data(), text.size()));
+}
+
+TEST(BundleFormat, ReadsWhatWasWritten) {
+  Image image(bundleWith(nullptr));
+  auto bundle = Bundle::view(image.span());
+  ASSERT_TRUE(bundle.ok()) << bundle.status().message();
+  EXPECT_TRUE(bundle.value()->hasTarget("cpu"));
+  EXPECT_FALSE(bundle.value()->hasTarget("sm_90"));
+  EXPECT_EQ(bundle.value()->findGraph("main"), 0u);
+  EXPECT_EQ(bundle.value()->inlineWeights()->size(), 4u * kCount);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(bundle.value()->manifest().graphs()) % 4, 0u);
+}
+
+TEST(BundleFormat, RefusesWhatIsNoBundle) {
+  EXPECT_EQ(open(""), "the file is empty");
+  EXPECT_EQ(open("some text that is long enough to hold a header, but is no bundle at all"), "not an ogc bundle");
+  EXPECT_EQ(Bundle::open("/nonexistent/file").status().code(), Code::NotFound);
+  EXPECT_EQ(Bundle::open("/tmp").status().code(), Code::InvalidArgument);
+}
+
+TEST(BundleFormat, NamesTheVersionsItReads) {
+  std::string file = bundleWith(nullptr);
+  format::FileHeader header;
+  std::memcpy(&header, file.data(), sizeof header);
+  header.version = 99;
+  header.headerChecksum = format::checksum(&header, offsetof(format::FileHeader, headerChecksum));
+  std::memcpy(file.data(), &header, sizeof header);
+  Code code;
+  EXPECT_EQ(open(file, &code), "format version 99 is not supported, expected 1 to 1");
+  EXPECT_EQ(code, Code::Unsupported);
+}
+
+TEST(BundleFormat, EveryTruncationIsAnError) {
+  std::string file = bundleWith(nullptr);
+  for (size_t size = 0; size < file.size(); size += size < 256 || file.size() - size < 256 ? 1 : 97)
+    EXPECT_NE(open(file.substr(0, size)), "") << size;
+}
+
+TEST(BundleFormat, FlippedBitsAreFoundByChecksums) {
+  std::string file = bundleWith(nullptr);
+  format::FileHeader header;
+  std::memcpy(&header, file.data(), sizeof header);
+  auto flip = [&](size_t at) {
+    std::string damaged = file;
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << (at % 8)));
+    EXPECT_NE(open(damaged), "") << at;
+  };
+  for (size_t at = 0; at < sizeof header; ++at)
+    flip(at);
+  for (size_t at = header.manifestOffset; at < file.size(); ++at)
+    flip(at);
+  flip(format::kSectionAlignment);
+}
+
+// With the checksums made right again, damage reaches the verifier, which must survive anything (run under ASan).
+TEST(BundleFormat, TheVerifierSurvivesAnyManifest) {
+  std::string file = bundleWith(nullptr);
+  format::FileHeader header;
+  std::memcpy(&header, file.data(), sizeof header);
+  uint64_t state = 1;
+  auto next = [&] { return state = state * 6364136223846793005ull + 1442695040888963407ull, state >> 33; };
+  unsigned accepted = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string damaged = file;
+    for (uint64_t i = 0, count = 1 + next() % 4; i < count; ++i)
+      damaged[header.manifestOffset + next() % header.manifestBytes] = static_cast<char>(next());
+    format::FileHeader repaired = header;
+    repaired.manifestChecksum = format::checksum(damaged.data() + header.manifestOffset, header.manifestBytes);
+    repaired.headerChecksum = format::checksum(&repaired, offsetof(format::FileHeader, headerChecksum));
+    std::memcpy(damaged.data(), &repaired, sizeof repaired);
+    Image image(damaged);
+    auto bundle = Bundle::view(image.span());
+    if (bundle.ok()) {
+      ++accepted;
+      EXPECT_FALSE(format::dumpText(*bundle.value(), true).empty());
+      EXPECT_FALSE(format::dumpJson(*bundle.value()).empty());
+      EXPECT_FALSE(format::dumpDot(*bundle.value()).empty());
+    }
+  }
+  EXPECT_GT(accepted, 0u);
+}
+
+struct BadManifest {
+  const char *reason;
+  std::function<void(fb::ManifestT &)> change;
+};
+
+class Verifier : public testing::TestWithParam<BadManifest> {};
+
+TEST_P(Verifier, SaysWhy) {
+  Code code;
+  std::string message = open(bundleWith(GetParam().change), &code);
+  EXPECT_NE(message.find(GetParam().reason), std::string::npos) << message;
+  EXPECT_EQ(code, Code::DataLoss);
+}
+
+static fb::GraphT &graphOf(fb::ManifestT &m) { return *m.graphs[0]; }
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Verifier,
+    testing::Values(
+        BadManifest{"section 0: lies outside the file", [](auto &m) { m.blobs[0]->size_bytes = 1 << 20; }},
+        BadManifest{"section 0: lies outside the file", [](auto &m) { m.blobs[0]->size_bytes = ~0ull - 100; }},
+        BadManifest{"section 0: is not aligned", [](auto &m) { m.blobs[0]->offset_bytes += 8; }},
+        BadManifest{"sections: 0 and 1 overlap", [](auto &m) { m.blobs[0]->size_bytes = 4097; }},
+        BadManifest{"section 1: is not the weights section", [](auto &m) { m.arena->weights_bytes = 260; }},
+        BadManifest{"has 1 weights sections, expected 0", [](auto &m) { m.weights_mode = fb::WeightsMode::None; }},
+        BadManifest{"arena: an address is not aligned", [](auto &m) { m.arena->context_address = 4096; }},
+        BadManifest{"arena: a section has", [](auto &m) { m.arena->scratch_bytes = ~0ull; }},
+        BadManifest{"kernel 'twice': is there twice", [](auto &m) { m.kernels[0]->name = "twice"; }},
+        BadManifest{"kernel 'add_weight': has a negative", [](auto &m) { m.kernels[0]->cpu->units = -1; }},
+        BadManifest{"weight 'w': its size", [](auto &m) { m.weights[0]->shape = {65}; }},
+        BadManifest{"weight 'w': its size", [](auto &m) { m.weights[0]->shape = {-64}; }},
+        BadManifest{"weight 'w': lies outside", [](auto &m) { m.weights[0]->offset_bytes = 4; }},
+        BadManifest{"manifest: lists no target", [](auto &m) { m.targets.clear(); }},
+        BadManifest{"node 0 kernel 'add_weight' has no code for target 'sm_90'", [](auto &m) { m.targets.push_back("sm_90"); }},
+        BadManifest{"manifest: has no graph", [](auto &m) { m.graphs.clear(); }},
+        BadManifest{"graph 'main': needs more scratch", [](auto &m) { graphOf(m).scratch_bytes = 769; }},
+        BadManifest{"input 'x' has a size", [](auto &m) { graphOf(m).inputs[0]->shape = {1, 63}, graphOf(m).inputs[0]->symbols = {"", ""}; }},
+        BadManifest{"input 'x' has a size", [](auto &m) { graphOf(m).inputs[0]->shape = {int64_t(1) << 62, 64}, graphOf(m).inputs[0]->symbols = {"", ""}; }},
+        BadManifest{"input 'x' has 0 dimension names", [](auto &m) { graphOf(m).inputs[0]->symbols.clear(); }},
+        BadManifest{"input 'x' lies outside", [](auto &m) { graphOf(m).inputs[0]->slice->mutate_offset_bytes(4); }},
+        BadManifest{"output 'y' is there twice", [](auto &m) { graphOf(m).outputs[1]->name = "y"; }},
+        BadManifest{"output 'y' lies in scratch", [](auto &m) { graphOf(m).outputs[0]->slice->mutate_section(fb::Section::Scratch); }},
+        BadManifest{"node 0 has an argument outside", [](auto &m) { graphOf(m).nodes[0]->args[0].mutate_size_bytes(~0ull); }},
+        BadManifest{"node 0 has an argument outside", [](auto &m) { graphOf(m).nodes[0]->args[0].mutate_access(fb::Access::None); }},
+        BadManifest{"node 0 writes to weights", [](auto &m) { graphOf(m).nodes[0]->args[1].mutate_access(fb::Access::Write); }},
+        BadManifest{"node 0 refers to kernel 9", [](auto &m) { graphOf(m).nodes[0]->kernel = 9; }},
+        BadManifest{"node 0 has 2 arguments, expected 3", [](auto &m) { graphOf(m).nodes[0]->args.pop_back(); }},
+        BadManifest{"node 0 has no gemm description", [](auto &m) { graphOf(m).nodes[0]->kind = fb::NodeKind::Gemm; }},
+        BadManifest{"node 2 is no copy", [](auto &m) { graphOf(m).nodes[2]->args[0].mutate_size_bytes(8); }},
+        BadManifest{"node 4 does not fill", [](auto &m) { graphOf(m).nodes[4]->args[0].mutate_access(fb::Access::Read); }},
+        BadManifest{"edge 1 -> 1 does not lead", [](auto &m) { graphOf(m).edges[0].mutate_from(1); }},
+        BadManifest{"edge 1 -> 5 does not lead", [](auto &m) { graphOf(m).edges[2].mutate_to(5); }},
+        BadManifest{"edge 0 -> 2 is programmatic", [](auto &m) { graphOf(m).edges[1].mutate_kind(fb::EdgeKind::Programmatic); }},
+        BadManifest{"edge 0 -> 1 is there twice", [](auto &m) { graphOf(m).edges.push_back(fb::Edge(0, 1, fb::EdgeKind::Full)); }}));
+
+TEST(DataType, SmallFloatsRoundTrip) {
+  using format::DataType;
+  for (auto [type, count] : {std::pair(DataType::F16, 65536u), {DataType::BF16, 65536u}, {DataType::F8E4M3FN, 256u}, {DataType::F8E5M2, 256u}})
+    for (unsigned bits = 0; bits < count; ++bits) {
+      uint16_t in = static_cast<uint16_t>(bits), out = 0;
+      double value = format::readElement(type, &in, 0);
+      format::writeElement(type, &out, 0, value);
+      if (std::isnan(value))
+        EXPECT_TRUE(std::isnan(format::readElement(type, &out, 0)));
+      else
+        EXPECT_EQ(in, out) << format::typeName(type) << " " << bits;
+    }
+}
+
+TEST(DataType, RoundsToNearestEven) {
+  using format::DataType;
+  uint16_t out = 0;
+  format::writeElement(DataType::F16, &out, 0, 1.0 + 1.0 / 2048);
+  EXPECT_EQ(out, 0x3c00);
+  format::writeElement(DataType::F16, &out, 0, 1.0 + 3.0 / 2048);
+  EXPECT_EQ(out, 0x3c02);
+  format::writeElement(DataType::F16, &out, 0, 65520.0);
+  EXPECT_EQ(out, 0x7c00);
+  format::writeElement(DataType::BF16, &out, 0, -1.0);
+  EXPECT_EQ(out, 0xbf80);
+}
+
+TEST(Json, EscapesNames) {
+  EXPECT_EQ(format::jsonString("a\"b\\c\n"), "\"a\\\"b\\\\c\\u000a\"");
+  EXPECT_EQ(format::jsonString("größe"), "\"größe\"");
+  EXPECT_EQ(format::jsonString("\xff"), "\"\\ufffd\"");
+}
