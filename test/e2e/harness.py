@@ -68,8 +68,8 @@ class Ogc:
                 arguments += ["--graph", graph]
             self(*arguments)
             found = self.inspect(bundle)["graphs"]
-            outputs = next(g for g in found if graph is None or g["id"] == graph)["outputs"]
-            return {output["name"]: np.load(Path(folder, file_name(output["name"]))) for output in outputs}
+            names = [output["name"] for output in next(g for g in found if graph is None or g["id"] == graph)["outputs"]]
+            return {name: np.load(Path(folder, file)) for name, file in zip(names, file_names(names))}
 
     def inspect(self, bundle):
         return json.loads(self("inspect", bundle, "--json"))
@@ -81,9 +81,18 @@ class Ogc:
         return self("verify", bundle, "--device", device, *options)
 
 
-def file_name(output):
-    """The file that `ogc run` writes for an output: characters that no file name should hold become '_'."""
-    return re.sub(r"[^A-Za-z0-9._-]", "_", output) + ".npy"
+def file_names(outputs):
+    """The files that `ogc run` writes for the outputs: what no file name should hold becomes '_', and equal names get a number."""
+    files, taken = [], set()
+    for output in outputs:
+        base = re.sub(r"[^A-Za-z0-9._-]", "_", output[:200])
+        base = "_" + base[1:] if not base or base[0] == "." else base
+        number, file = 2, base
+        while file.lower() in taken:
+            file, number = f"{base}_{number}", number + 1
+        taken.add(file.lower())
+        files.append(file + ".npy")
+    return files
 
 
 def relative_error(actual, expected):

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# usage: gpu_pack.sh     Makes the folder gpu/ (ignored by git, below 64 MiB) that scripts/gpu_test.sh needs on a machine with a GPU.
+# Weights of the models are too large to carry, and packed by the compiler. So the compiler itself is carried, as one static program; the weights
+# are made there, which gives the same bytes on every machine.
+set -euo pipefail
+source "$(dirname "$0")/env.sh"
+cd "$OGC_ROOT"
+[ -d "$OGC_SHARED/models" ] || die "the models of $OGC_SHARED/models are needed"
+scripts/setup.sh
+build=${OGC_STATIC_BUILD_DIR:-build-static}
+OGC_BUILD_DIR=$build scripts/build.sh static ogc ogc-rt
+
+rm -rf gpu
+mkdir -p gpu/models
+for program in ogc ogc-rt; do
+  llvm-strip-22 -o "gpu/$program" "$build/bin/$program"
+  xz -T0 "gpu/$program"
+done
+cp "$OGC_SHARED/models/make_weights.py" gpu/models/
+for model in resnet50 resnet50_dyn_bn mobilenet_v3_large vit_b_16 bert_base gpt2; do
+  cp "$OGC_SHARED/models/$model.onnx" gpu/models/
+done
+git describe --always --dirty >gpu/commit
+size=$(du -sm gpu | cut -f1)
+[ "$size" -le 60 ] || die "gpu/ has $size MiB"
+echo "gpu/ is ready ($size MiB): copy the tree with it to a machine with a GPU and run scripts/gpu_test.sh there"

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Compares and times the models of the shared folder on a GPU; called by gpu_test.sh on a machine that has one.
+
+For every model and precision: compiled here, right against onnxruntime on the CPU, 1,000 replays with the same bits (scratch poisoned before each),
+one graph, time of a replay; then compute-sanitizer. Results go to gpu_results.md and gpu_results.json in --output.
+"""
+import argparse
+import concurrent.futures
+import datetime
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "test/e2e"))
+
+import harness  # noqa: E402
+
+# Largest relative L2 error of an output.
+TOLERANCE = {"fp32": 1e-4, "tf32": 5e-3, "fp16": 2e-2, "bf16": 5e-2}
+# Best of eager and Inductor under a CUDA graph, PyTorch 2.11, batch 1, microseconds on the H200. ogc may take three times as long in tf32.
+PEERS = {"resnet50": {"tf32": 759, "fp16": 614}, "mobilenet_v3_large": {"tf32": 675, "fp16": 821}, "vit_b_16": {"tf32": 1072, "fp16": 645},
+         "bert_base": {"tf32": 1058, "fp16": 754}, "gpt2": {"tf32": 1103, "fp16": 829}}
+MODELS = [*PEERS, "resnet50_dyn_bn"]
+SHAPES = {"resnet50_dyn_bn": ("x=4x3x224x224", {"batch": 4})}
+
+
+def first_line(*command):
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except OSError:
+        return "unknown"
+    return done.stdout.strip().splitlines()[0] if done.stdout.strip() else "unknown"
+
+
+class Case:
+    """One model in one precision: `failures` are reasons in words, `facts` what the tables show."""
+
+    def __init__(self, model, precision):
+        self.model, self.precision, self.failures, self.facts = model, precision, [], {}
+
+    def fail(self, reason):
+        self.failures.append(reason)
+        print(f"FAIL {self.model} {self.precision}: {reason}", flush=True)
+
+
+class Session:
+    def __init__(self, options, arch):
+        self.options, self.arch, self.ogc = options, arch, harness.Ogc()
+        self.work = Path(os.environ["OGC_BUILD_DIR"]) / "bundles"
+        self.work.mkdir(parents=True, exist_ok=True)
+        self.inputs, self.expected = {}, {}
+
+    def bundle(self, case):
+        return self.work / f"{case.model}-{case.precision}.ogc"
+
+    def prepare(self, model):
+        """Weights, inputs and the reference of a model."""
+        path = harness.shared_model(model)
+        self.inputs[model] = harness.model_inputs(path, SHAPES.get(model, ((), None))[1])
+        self.expected[model] = harness.reference(path, self.inputs[model])
+
+    def compile(self, case):
+        start = datetime.datetime.now()
+        try:
+            self.ogc.compile(harness.shared_model(case.model), self.bundle(case), SHAPES.get(case.model, ((), None))[0],
+                             target=f"{self.arch},cpu", precision=case.precision, **self.options.compile)
+        except harness.OgcError as error:
+            case.fail(f"compile: {error}")
+        case.facts["compile_s"] = (datetime.datetime.now() - start).total_seconds()
+
+    def check(self, case):
+        """Values, replays, node counts and times."""
+        bundle = self.bundle(case)
+        (graph,) = self.ogc.inspect(bundle)["graphs"]
+        case.facts["nodes"], case.facts["edges"] = graph["nodes"], graph["edges"]
+        actual = self.ogc.run(bundle, self.inputs[case.model], device="cuda:0")
+        errors = [harness.relative_error(actual[name], value) for name, value in self.expected[case.model].items()]
+        case.facts["error"] = max(errors)
+        if not case.facts["error"] <= TOLERANCE[case.precision]:
+            case.fail(f"relative error {case.facts['error']:.2e}, allowed {TOLERANCE[case.precision]}")
+        self.ogc.verify(bundle, "--replays", self.options.replays, "--poison", "--tolerance", TOLERANCE[case.precision], device="cuda:0")
+        times = self.ogc.bench(bundle, device="cuda:0", iterations=self.options.iterations)
+        case.facts.update({key: times[key] for key in ("device_us", "wall_us", "pipelined_us", "executable_nodes", "load_ms", "prepare_ms")
+                           if key in times})
+        peer = PEERS.get(case.model, {}).get("tf32")
+        if peer and case.precision == "tf32" and times["device_us"]["p50"] > 3 * peer:
+            case.fail(f"{times['device_us']['p50']:.0f} us, allowed three times the {peer} us of the best peer")
+
+    def sanitize(self, case):
+        """Runs once under compute-sanitizer's memory checker."""
+        command = ["compute-sanitizer", "--tool", "memcheck", "--error-exitcode", "9", self.ogc.program, "run", str(self.bundle(case)), "--device", "cuda:0"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=480)
+        case.facts["memcheck"] = "clean" if done.returncode == 0 else "errors"
+        if done.returncode:
+            case.fail("compute-sanitizer:\n" + (done.stdout + done.stderr)[-3000:])
+
+    def guarded(self, step, case):
+        """A step of a case; whatever goes wrong is noted, and the other cases go on."""
+        try:
+            step(case)
+        except (harness.OgcError, AssertionError, subprocess.SubprocessError, OSError, KeyError, ValueError) as error:
+            case.fail(str(error)[-3000:])
+
+
+def table(cases):
+    """Markdown of the results."""
+    yield "| model | precision | nodes | edges (full, programmatic) | device µs p50 / p90 | wall µs p50 | best peer µs | error | replays | memcheck |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    for case in cases:
+        facts = case.facts
+        if "device_us" not in facts:
+            yield f"| {case.model} | {case.precision} | failed: {case.failures[0].splitlines()[0] if case.failures else ''} |" + " |" * 7
+            continue
+        yield (f"| {case.model} | {case.precision} | {facts['nodes']['total']} | {facts['edges']['full']}, {facts['edges']['programmatic']} | "
+               f"{facts['device_us']['p50']:.0f} / {facts['device_us']['p90']:.0f} | {facts['wall_us']['p50']:.0f} | "
+               f"{PEERS.get(case.model, {}).get(case.precision, '–')} | {facts['error']:.1e} | "
+               f"{'same bits' if not case.failures else 'see below'} | {facts.get('memcheck', 'not run')} |")
+
+
+def report(session, cases, machine):
+    good = sum(not case.failures for case in cases)
+    lines = ["# Results on a GPU", "", "Written by `scripts/gpu_test.sh`; not edited by hand.", ""]
+    lines += [f"- {key}: {value}" for key, value in machine.items()]
+    lines += [f"- {session.options.replays} replays each, with scratch poisoned before each, compared bit by bit; errors are relative L2 errors against "
+              "onnxruntime on the CPU; times are of one replay at batch 1 (resnet50_dyn_bn: batch 4)",
+              "- best peer: PyTorch 2.11, the better of eager and Inductor, each under a CUDA graph, same GPU", "", *table(cases), "",
+              f"{good} of {len(cases)} cases right."]
+    for case in cases:
+        lines += ["", f"## {case.model} {case.precision} failed", "", "```", *case.failures, "```"] if case.failures else []
+    output = Path(session.options.output)
+    output.mkdir(parents=True, exist_ok=True)
+    (output / "gpu_results.md").write_text("\n".join(lines) + "\n")
+    facts = [{"model": case.model, "precision": case.precision, "failures": case.failures, **case.facts} for case in cases]
+    (output / "gpu_results.json").write_text(json.dumps({"machine": machine, "cases": facts}, indent=1))
+    print("\n".join(table(cases)))
+    print(f"{good} passed, {len(cases) - good} failed, 0 skipped")
+    return good == len(cases)
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--precisions", default="fp32,tf32,fp16")
+    parser.add_argument("--replays", type=int, default=1000)
+    parser.add_argument("--iterations", type=int, default=300)
+    parser.add_argument("--no-sanitizer", action="store_true")
+    parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 4) // 4), help="compilations at a time")
+    parser.add_argument("--output", default=ROOT / "docs", help="folder of gpu_results.md and gpu_results.json")
+    parser.add_argument("--compile", default="", help="more options of ogc compile, as name=value,...")
+    options = parser.parse_args()
+    options.compile = dict(pair.split("=", 1) for pair in options.compile.split(",") if pair)
+    return options
+
+
+def main():
+    options = parse_options()
+    capability = first_line("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
+    if capability == "unknown":
+        sys.exit("error: no GPU found")
+    session = Session(options, "sm_" + capability.replace(".", ""))
+    commit = ROOT / "gpu/commit"
+    machine = {"date": datetime.date.today().isoformat(), "commit": commit.read_text().strip() if commit.exists() else "unknown",
+               "GPU, driver": first_line("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")}
+    models = options.models.split(",")
+    cases = [Case(model, precision) for model in models for precision in options.precisions.split(",")]
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(session.prepare, models))
+        print("weights and references are ready", flush=True)
+        list(pool.map(lambda case: session.guarded(session.compile, case), cases))
+    print("compiled", flush=True)
+    for case in cases:
+        if not case.failures:
+            session.guarded(session.check, case)
+            print(f"{case.model} {case.precision}: {case.facts.get('device_us', {}).get('p50', '-')} us", flush=True)
+    if not options.no_sanitizer and shutil.which("compute-sanitizer"):
+        for case in cases:
+            if "device_us" in case.facts:
+                session.guarded(session.sanitize, case)
+    return 0 if report(session, cases, machine) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
