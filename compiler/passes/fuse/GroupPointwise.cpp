@@ -6,6 +6,7 @@
 //   - it is read at most once for each of its elements: always;
 //   - it is read more often (broadcast, overlapping windows): when what is repeated stays within `repeatBudget` scalar operations and two loads
 //     for each reading element, and contains no reduction;
+//   - it is read at computed positions, or by several operations of a row: likewise;
 //   - its users lie in several regions: likewise, it is then computed in each of them.
 //
 // Anything else is the result of a region of its own.
@@ -84,17 +85,17 @@ private:
       return "constant, evaluated at compile time";
     if (kern::isAnchor(user))
       return "read by an anchor, not as a strided view";
-    if (llvm::any_of(homesOf(user), [&](int home) { return grouping.group(home).kind != GroupKind::Pointwise; }))
-      return "read by a row or anchor region over another iteration space";
-    if (use.isCaptured && isa<RankedTensorType>(use.operand->get().getType()))
-      return "read at computed positions";
+    if (llvm::any_of(homesOf(user), [&](int home) { return grouping.group(home).kind == GroupKind::Anchor; }))
+      return "read by the region of an anchor";
     if (isReduction(user) && cast<linalg::LinalgOp>(user).isDpsInit(use.operand))
       return "the initial value of a reduction";
     return nullptr;
   }
 
-  /// How often `use` reads each element, rounded up.
+  /// How often `use` reads each element, rounded up; anything may happen at computed positions.
   int64_t readsPerElement(const Use &use) {
+    if (use.isCaptured && isa<RankedTensorType>(use.operand->get().getType()))
+      return 2;
     auto structured = dyn_cast<linalg::LinalgOp>(use.user);
     if (!structured || use.isCaptured)
       return 1;
@@ -108,6 +109,7 @@ private:
   Demand demandOf(Operation *op) {
     Demand demand;
     llvm::SmallDenseSet<int> seen;
+    int numRowReads = 0;
     for (Value result : op->getResults()) {
       for (Use use : grouping.usesOf(result)) {
         const OpInfo &userInfo = grouping.info(use.user);
@@ -119,8 +121,11 @@ private:
         if (userInfo.isRepeated || userInfo.isInlined)
           demand.budget = std::min(demand.budget, userInfo.budget);
         demand.isRepeated |= userInfo.isRepeated || userInfo.isInlined || readsPerElement(use) > 1;
+        numRowReads += llvm::any_of(homesOf(use.user), [&](int home) { return grouping.group(home).kind == GroupKind::Row; });
       }
     }
+    // The passes over a row pull on what they read again.
+    demand.isRepeated |= numRowReads > 1;
     return demand;
   }
 

@@ -29,9 +29,28 @@ public:
       for (Operation *neighbour : neighbours)
         tryAdd(neighbour);
     }
+    // A value that several members read is computed again in each pass over the row, and with it what is pulled into it.
+    SmallVector<Operation *> members = grouping.group(id).ops;
+    llvm::sort(members, [&](Operation *a, Operation *b) { return grouping.info(a).index > grouping.info(b).index; });
+    for (Operation *member : members) { // readers first
+      int numReads = 0;
+      for (Value result : member->getResults())
+        numReads += llvm::count_if(grouping.usesOf(result), [&](const Use &use) { return roles.count(use.user); });
+      bool isReduction = roles[member] == RowRole::Reduction;
+      grouping.info(member).isRepeated = !isReduction && (numReads > 1 || isRepeatedBelow(member));
+    }
   }
 
 private:
+  /// True when what `op` feeds inside the row is computed more than once.
+  bool isRepeatedBelow(Operation *op) {
+    for (Value result : op->getResults())
+      for (Use use : grouping.usesOf(result))
+        if (roles.count(use.user) && grouping.info(use.user).isRepeated)
+          return true;
+    return false;
+  }
+
   void tryAdd(Operation *op) {
     auto generic = dyn_cast<linalg::GenericOp>(op);
     if (!generic || !grouping.isFree(op) || kern::isAnchor(op))

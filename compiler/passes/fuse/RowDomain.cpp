@@ -14,21 +14,25 @@ static SmallVector<int64_t> nonUnit(ArrayRef<int64_t> shape) {
   return result;
 }
 
-int64_t RowDomain::inner() const {
-  int64_t product = 1;
-  for (int64_t extent : ArrayRef(shape).drop_front(numOuter))
-    product *= extent;
-  return product;
+static int64_t product(ArrayRef<int64_t> extents) {
+  int64_t result = 1;
+  for (int64_t extent : extents)
+    result *= extent;
+  return result;
 }
+
+int64_t RowDomain::rows() const { return product(ArrayRef(shape).take_front(numOuter)); }
+int64_t RowDomain::inner() const { return product(ArrayRef(shape).drop_front(numOuter)); }
 
 FailureOr<RowDomain> RowDomain::ofReduction(linalg::GenericOp op) {
   if (op.getNumReductionLoops() == 0)
     return failure();
   RowDomain domain{op.getStaticLoopRanges(), op.getNumParallelLoops()};
-  if (domain.roleOf(op) != RowRole::Reduction || domain.inner() < minInner)
+  if (domain.roleOf(op) != RowRole::Reduction)
     return failure();
   bool readsInOrder = llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *input) { return mapOf(*input).isIdentity(); });
-  if (!readsInOrder)
+  bool isLong = readsInOrder ? domain.inner() >= minInner : domain.inner() >= minStridedInner && domain.rows() <= maxStridedRows;
+  if (!isLong)
     return failure();
   return domain;
 }

@@ -19,14 +19,18 @@ struct RowDomain {
   llvm::SmallVector<int64_t> shape;
   unsigned numOuter = 0;
 
-  /// Rows shorter than this are left to one thread an element.
+  /// Rows shorter than this are left to one thread a result.
   static constexpr int64_t minInner = 32;
+  /// The same for rows whose elements do not follow each other in memory (a mean over the pixels of a channels-last image): neighbouring
+  /// threads then read neighbouring rows, which is the better order unless there are few rows and these are long.
+  static constexpr int64_t minStridedInner = 128, maxStridedRows = 16384;
 
-  /// The domain of a reduction: all reduced loops innermost, results written in the order of the outer loops, some input read in the order
-  /// of the loops, at least `minInner` elements reduced. Failure when `op` is none such.
+  /// The domain of a reduction: all reduced loops innermost, results written in the order of the outer loops, rows long enough. Failure
+  /// when `op` is none such.
   static mlir::FailureOr<RowDomain> ofReduction(mlir::linalg::GenericOp op);
 
-  int64_t inner() const;
+  int64_t rows() const;  ///< elements of the outer dimensions
+  int64_t inner() const; ///< elements of a row
 
   /// The role of `op` by its loops and result maps.
   RowRole roleOf(mlir::linalg::GenericOp op) const;

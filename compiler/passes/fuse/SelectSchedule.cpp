@@ -3,6 +3,7 @@
 #include "compiler/passes/fuse/Passes.h"
 #include "compiler/passes/fuse/RowDomain.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace ogc {
@@ -51,7 +52,8 @@ LogicalResult checkEpilogue(Operation *anchor) {
   return success(ok);
 }
 
-/// True when every generic lies on the row domain of a reduction in the body, and reads of computed values stay in their row.
+/// True when all that is computed from reductions in the body lies on one row domain and stays in its row. What is computed without
+/// reductions may have any form: rows pull on it.
 bool isRow(Block &body) {
   FailureOr<fuse::RowDomain> domain = failure();
   for (auto generic : body.getOps<linalg::GenericOp>())
@@ -59,27 +61,35 @@ bool isRow(Block &body) {
       domain = fuse::RowDomain::ofReduction(generic);
   if (failed(domain))
     return false;
-  llvm::DenseMap<Operation *, fuse::RowRole> roles;
+  llvm::DenseMap<Value, fuse::RowRole> reduced; // reductions and what is computed from them
   for (Operation &op : body.without_terminator()) {
+    SmallVector<Value> inputs(op.getOperands());
+    op.walk([&](tensor::ExtractOp extract) { inputs.push_back(extract.getTensor()); });
     auto generic = dyn_cast<linalg::GenericOp>(op);
-    if (!generic) {
-      bool isHarmless = isa<linalg::FillOp>(op) || fuse::isReshapeOp(&op) || op.getNumOperands() == 0;
-      if (!isHarmless)
-        return false;
+    bool isReduction = generic && generic.getNumReductionLoops() > 0;
+    if (!isReduction && llvm::none_of(inputs, [&](Value input) { return reduced.contains(input); }))
+      continue;
+    if (fuse::isReshapeOp(&op)) {
+      reduced[op.getResult(0)] = reduced[op.getOperand(0)];
       continue;
     }
-    fuse::RowRole role = domain->roleOf(generic);
-    if (role == fuse::RowRole::None)
+    fuse::RowRole role = generic ? domain->roleOf(generic) : fuse::RowRole::None;
+    if (role == fuse::RowRole::None || inputs.size() != op.getNumOperands())
       return false;
-    roles[generic] = role;
     for (OpOperand *input : generic.getDpsInputOperands()) {
-      Value source = fuse::stripReshapes(input->get());
-      Operation *def = source.getDefiningOp();
-      if (def && roles.contains(def) && !domain->readsOwnRow(*input, role, roles[def], source != input->get()))
+      auto it = reduced.find(input->get());
+      bool isReshaped = fuse::isReshapeOp(input->get().getDefiningOp());
+      if (it != reduced.end() && !domain->readsOwnRow(*input, role, it->second, isReshaped))
         return false;
     }
+    for (Value result : op.getResults())
+      reduced[result] = role;
   }
-  return true;
+  return llvm::all_of(body.getTerminator()->getOperands(), [&](Value value) {
+    auto it = reduced.find(value);
+    int64_t elements = fuse::elementsOf(value);
+    return it != reduced.end() || elements == domain->rows() || elements == domain->rows() * domain->inner();
+  });
 }
 
 FailureOr<Schedule> scheduleOf(Block &body) {

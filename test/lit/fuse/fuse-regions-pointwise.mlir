@@ -69,7 +69,7 @@ func.func @movement(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> (tensor<4x8xf32
 #ids = affine_map<(d0, d1) -> (d0)>
 #id = affine_map<(d0, d1) -> (d0, d1)>
 
-// The table of a gather is an input, whatever computed it; what reads the rows joins.
+// A dear table is computed once, before the gather that reads it at computed positions; what reads the rows joins.
 // CHECK-LABEL: func @gather
 // CHECK: %[[T:.*]] = kern.region(%arg0)
 // CHECK: kern.region(%arg1, %[[T]]) attributes {schedule = #kern.schedule<pointwise>} : (tensor<4xi64>, tensor<9x8xf32>) -> tensor<4x8xf32>
@@ -80,7 +80,8 @@ func.func @gather(%t: tensor<9x8xf32>, %ids: tensor<4xi64>) -> tensor<4x8xf32> {
   %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%t : tensor<9x8xf32>) outs(%e : tensor<9x8xf32>) {
   ^bb0(%i: f32, %o: f32):
     %s = math.exp %i : f32
-    linalg.yield %s : f32
+    %u = math.tanh %s : f32
+    linalg.yield %u : f32
   } -> tensor<9x8xf32>
   %f = tensor.empty() : tensor<4x8xf32>
   %1 = linalg.generic {indexing_maps = [#ids, #id], iterator_types = ["parallel", "parallel"]} ins(%ids : tensor<4xi64>) outs(%f : tensor<4x8xf32>) {

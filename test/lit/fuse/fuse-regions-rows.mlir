@@ -75,3 +75,33 @@ func.func @mean(%x: tensor<1x8x8x16xf32>) -> tensor<1x16xf32> {
   } -> tensor<1x16xf32>
   return %mean : tensor<1x16xf32>
 }
+
+// -----
+
+#nhwc = affine_map<(d0, d1, d2, d3) -> (d0, d2, d3, d1)>
+#nc = affine_map<(d0, d1, d2, d3) -> (d0, d1)>
+#id4 = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
+
+// Many pixels and few channels: a row each, though the pixels of a channel do not follow each other. What the sum reads once is pulled in.
+// CHECK-LABEL: func @long_mean
+// CHECK: kern.region(%arg0) attributes {schedule = #kern.schedule<row>} : (tensor<1x16x16x8xf32>) -> tensor<1x8xf32>
+// CHECK: math.tanh
+// CHECK-NOT: kern.region
+// CHECK: return
+func.func @long_mean(%x: tensor<1x16x16x8xf32>) -> tensor<1x8xf32> {
+  %e = tensor.empty() : tensor<1x16x16x8xf32>
+  %0 = linalg.generic {indexing_maps = [#id4, #id4], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%x : tensor<1x16x16x8xf32>) outs(%e : tensor<1x16x16x8xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %s = math.tanh %i : f32
+    linalg.yield %s : f32
+  } -> tensor<1x16x16x8xf32>
+  %zero = arith.constant 0.0 : f32
+  %g = tensor.empty() : tensor<1x8xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%g : tensor<1x8xf32>) -> tensor<1x8xf32>
+  %sum = linalg.generic {indexing_maps = [#nhwc, #nc], iterator_types = ["parallel", "parallel", "reduction", "reduction"]} ins(%0 : tensor<1x16x16x8xf32>) outs(%init : tensor<1x8xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %s = arith.addf %i, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<1x8xf32>
+  return %sum : tensor<1x8xf32>
+}
