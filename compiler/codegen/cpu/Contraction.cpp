@@ -1,0 +1,148 @@
+//===- Contraction.cpp - the register tile of matmul and convolution ------===//
+#include "compiler/codegen/cpu/Contraction.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace ogc::codegen {
+
+MicroTile MicroTile::choose(const CpuTarget &target, int64_t rows, int64_t columns) {
+  MicroTile tile;
+  tile.lanes = target.lanes;
+  int64_t widest = target.registers >= 32 ? 4 : 2;
+  tile.vectors = std::max<int64_t>(1, std::min(widest, columns / target.lanes));
+  while (columns % tile.columns() != 0)
+    --tile.vectors;
+  // The panel's vectors and one broadcast need registers of their own.
+  int64_t most = std::min<int64_t>((target.registers - tile.vectors - 1) / tile.vectors, 14);
+  tile.rows = std::min(most, rows);
+  auto computed = [&](int64_t size) { return (rows + size - 1) / size * size; };
+  for (int64_t size = tile.rows; size > most / 2 && size > 0; --size)
+    if (computed(size) < computed(tile.rows))
+      tile.rows = size;
+  return tile;
+}
+
+static VectorType vectorType(KernelFunction &kernel, const MicroTile &tile, Type element) {
+  return VectorType::get({tile.lanes}, element);
+}
+
+SmallVector<Value> zeroTile(KernelFunction &kernel, const MicroTile &tile) {
+  VectorType type = vectorType(kernel, tile, kernel.builder.getF32Type());
+  Value zero = arith::ConstantOp::create(kernel.builder, kernel.loc, kernel.builder.getZeroAttr(type));
+  return SmallVector<Value>(tile.rows * tile.vectors, zero);
+}
+
+/// One step of K.
+static void emitStep(KernelFunction &kernel, const MicroTile &tile, MutableArrayRef<Value> accumulators, const RowSource &rows,
+                     const PanelSource &panel, Value step, int64_t offset) {
+  OpBuilder &builder = kernel.builder;
+  Location loc = kernel.loc;
+  VectorType type = vectorType(kernel, tile, builder.getF32Type());
+  Type stored = cast<MemRefType>(panel.buffer.getType()).getElementType();
+  Value k = kernel.math().add(loc, step, offset);
+  Value line = kernel.math().add(loc, panel.base, kernel.math().mul(loc, k, panel.stepStride));
+  SmallVector<Value> columns;
+  for (int64_t v = 0; v < tile.vectors; ++v) {
+    Value at = kernel.math().add(loc, line, v * tile.lanes);
+    Value loaded = vector::LoadOp::create(builder, loc, vectorType(kernel, tile, stored), panel.buffer, at);
+    columns.push_back(stored.isF32() ? loaded : Value(arith::ExtFOp::create(builder, loc, type, loaded)));
+  }
+  for (int64_t row = 0; row < tile.rows; ++row) {
+    Value element = memref::LoadOp::create(builder, loc, rows.buffer, kernel.math().add(loc, rows.bases[row], k));
+    Value wide = vector::BroadcastOp::create(builder, loc, type, element);
+    for (int64_t v = 0; v < tile.vectors; ++v) {
+      Value &accumulator = accumulators[row * tile.vectors + v];
+      accumulator = vector::FMAOp::create(builder, loc, wide, columns[v], accumulator);
+    }
+  }
+}
+
+SmallVector<Value> emitSteps(KernelFunction &kernel, const MicroTile &tile, ArrayRef<Value> accumulators, const RowSource &rows,
+                             const PanelSource &panel, int64_t steps) {
+  int64_t unroll = steps % 4 == 0 ? 4 : steps % 2 == 0 ? 2 : 1;
+  if (tile.rows * tile.vectors >= 20)
+    unroll = std::min<int64_t>(unroll, 2);
+  auto loop = scf::ForOp::create(kernel.builder, kernel.loc, kernel.constant(0), kernel.constant(steps), kernel.constant(unroll),
+                                 accumulators);
+  OpBuilder::InsertionGuard guard(kernel.builder);
+  kernel.builder.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> current(loop.getRegionIterArgs().begin(), loop.getRegionIterArgs().end());
+  for (int64_t offset = 0; offset < unroll; ++offset)
+    emitStep(kernel, tile, current, rows, panel, loop.getInductionVar(), offset);
+  scf::YieldOp::create(kernel.builder, kernel.loc, current);
+  return SmallVector<Value>(loop->result_begin(), loop->result_end());
+}
+
+FailureOr<Epilogue> Epilogue::create(KernelFunction &kernel, Operation *anchor, const MicroTile &tile) {
+  Epilogue epilogue(kernel, anchor, tile);
+  auto type = cast<RankedTensorType>(anchor->getResult(0).getType());
+  epilogue.columns = type.getShape().back();
+  epilogue.rows = epilogue.columns == 0 ? 0 : type.getNumElements() / epilogue.columns;
+  for (Value result : kernel.results())
+    if (cast<RankedTensorType>(result.getType()).getNumElements() != type.getNumElements())
+      return failure();
+  epilogue.buffer = kernel.scratch(kernel.builder.getF32Type(), tile.rows * tile.columns());
+  return epilogue;
+}
+
+LogicalResult Epilogue::emit(ArrayRef<Value> accumulators, Value firstRow, Value firstColumn) {
+  OpBuilder &builder = kernel.builder;
+  for (auto [number, accumulator] : llvm::enumerate(accumulators))
+    vector::StoreOp::create(builder, kernel.loc, accumulator, buffer, kernel.constant(number * tile.lanes));
+  Value full = kernel.constant(tile.columns());
+  if (columns % tile.columns() == 0)
+    return emitColumns(firstRow, firstColumn, full);
+  // The loop over whole tiles keeps its constant extent; only the last one of a row is shorter.
+  Value last = kernel.constant(columns / tile.columns() * tile.columns());
+  Value isFull = arith::CmpIOp::create(builder, kernel.loc, arith::CmpIPredicate::ult, firstColumn, last);
+  auto choice = scf::IfOp::create(builder, kernel.loc, isFull, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(choice.thenBlock());
+  if (failed(emitColumns(firstRow, firstColumn, full)))
+    return failure();
+  builder.setInsertionPointToStart(choice.elseBlock());
+  return emitColumns(firstRow, firstColumn, kernel.constant(columns % tile.columns()));
+}
+
+LogicalResult Epilogue::emitColumns(Value firstRow, Value firstColumn, Value count) {
+  Location loc = kernel.loc;
+  IndexMath &math = kernel.math();
+  auto type = cast<RankedTensorType>(anchor->getResult(0).getType());
+  Value zero = kernel.constant(0);
+  return kernel.loop(zero, kernel.constant(tile.rows), 1, [&](Value row) {
+    return kernel.loop(zero, count, 1, [&](Value column) -> LogicalResult {
+      Value place = math.add(loc, math.mul(loc, row, tile.columns()), column);
+      kernel.emitter.bindScalar(anchor->getResult(0), memref::LoadOp::create(kernel.builder, loc, buffer, place));
+      SmallVector<Value> indices = math.delinearize(loc, math.add(loc, firstRow, row), type.getShape().drop_back());
+      indices.push_back(math.add(loc, firstColumn, column));
+      for (auto [number, result] : llvm::enumerate(kernel.results())) {
+        auto shape = cast<RankedTensorType>(result.getType()).getShape();
+        SmallVector<Value> at =
+            shape == type.getShape() ? indices : math.delinearize(loc, math.linearize(loc, indices, type.getShape()), shape);
+        Value element = kernel.emitter.emit(result, at);
+        if (!element)
+          return failure();
+        kernel.store(number, element, at);
+      }
+      return success();
+    });
+  });
+}
+
+Value splitBegin(KernelFunction &kernel, Value index, int64_t count, int64_t parts) {
+  return kernel.math().div(kernel.loc, kernel.math().mul(kernel.loc, index, count), parts);
+}
+
+LogicalResult forEachTile(KernelFunction &kernel, Value begin, Value end, int64_t size, function_ref<LogicalResult(Value)> body) {
+  Value last = kernel.math().sub(kernel.loc, end, size);
+  return kernel.loop(begin, end, size, [&](Value start) {
+    return body(arith::MinSIOp::create(kernel.builder, kernel.loc, start, last));
+  });
+}
+
+} // namespace ogc::codegen

@@ -1,0 +1,70 @@
+//===- Contraction.h - the register tile of matmul and convolution --------===//
+//
+// One micro-kernel serves all contractions: `rows` x `columns` accumulators in vector registers; per step of K one element of each row is
+// broadcast and multiplied with `vectors` vectors of a panel of columns. What differs is where rows and panels lie in memory.
+//
+#ifndef OGC_CODEGEN_CPU_CONTRACTION_H
+#define OGC_CODEGEN_CPU_CONTRACTION_H
+
+#include "compiler/codegen/cpu/KernelFunction.h"
+
+namespace ogc::codegen {
+
+struct MicroTile {
+  int64_t rows, vectors, lanes;
+  int64_t columns() const { return vectors * lanes; }
+
+  /// The tile for `rows` rows in all and at most `columns` columns (a multiple of the lanes), as large as the registers allow.
+  static MicroTile choose(const CpuTarget &target, int64_t rows, int64_t columns);
+};
+
+/// Element (row i, step k) lies at `bases[i] + k` of a flat f32 buffer.
+struct RowSource {
+  mlir::Value buffer;
+  llvm::SmallVector<mlir::Value> bases;
+};
+
+/// Element (step k, column j) lies at `base + k * stepStride + j` of a flat buffer of f32, f16 or bf16.
+struct PanelSource {
+  mlir::Value buffer;
+  mlir::Value base;
+  int64_t stepStride;
+};
+
+/// Accumulators of a tile, all zero, row by row.
+llvm::SmallVector<mlir::Value> zeroTile(KernelFunction &kernel, const MicroTile &tile);
+
+/// The accumulators after `steps` steps of K.
+llvm::SmallVector<mlir::Value> emitSteps(KernelFunction &kernel, const MicroTile &tile, llvm::ArrayRef<mlir::Value> accumulators,
+                                         const RowSource &rows, const PanelSource &panel, int64_t steps);
+
+/// What follows the anchor, for the elements of one tile. Rows of the anchor's result are all its dimensions but the last.
+class Epilogue {
+public:
+  /// Fails where a yielded value is not of the anchor's shape or a reshape of it.
+  static mlir::FailureOr<Epilogue> create(KernelFunction &kernel, mlir::Operation *anchor, const MicroTile &tile);
+
+  /// Stores the results for rows from `firstRow` and columns from `firstColumn`, at most `columns` in all.
+  mlir::LogicalResult emit(llvm::ArrayRef<mlir::Value> accumulators, mlir::Value firstRow, mlir::Value firstColumn);
+
+private:
+  Epilogue(KernelFunction &kernel, mlir::Operation *anchor, const MicroTile &tile) : kernel(kernel), anchor(anchor), tile(tile) {}
+  mlir::LogicalResult emitColumns(mlir::Value firstRow, mlir::Value firstColumn, mlir::Value count);
+
+  KernelFunction &kernel;
+  mlir::Operation *anchor;
+  MicroTile tile;
+  int64_t rows = 0, columns = 0;
+  mlir::Value buffer;
+};
+
+/// Splits `count` items evenly into `parts`: the first item of part `index`.
+mlir::Value splitBegin(KernelFunction &kernel, mlir::Value index, int64_t count, int64_t parts);
+
+/// Runs `body` for tiles of `size` that cover [begin, end), which has at least `size` items: the last tile may overlap the one before.
+mlir::LogicalResult forEachTile(KernelFunction &kernel, mlir::Value begin, mlir::Value end, int64_t size,
+                                llvm::function_ref<mlir::LogicalResult(mlir::Value)> body);
+
+} // namespace ogc::codegen
+
+#endif
