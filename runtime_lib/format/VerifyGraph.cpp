@@ -13,7 +13,7 @@ namespace ogc::format {
 
 bool isTensorOfBytes(DataType type, const flatbuffers::Vector<int64_t> &shape, uint64_t bytes) {
   uint64_t size = elementBytes(type);
-  if (size == 0)
+  if (size == 0 || !isAligned(shape))
     return false;
   for (int64_t dim : shape)
     if (dim < 0 || __builtin_mul_overflow(size, static_cast<uint64_t>(dim), &size))
@@ -77,6 +77,8 @@ private:
     const fb::Node &node = *graph_.nodes()->Get(index);
     if (node.kind() > fb::NodeKind::MAX)
       return invalidNode(index, "has an unknown kind");
+    if (!isAligned(*node.args()))
+      return invalidNode(index, "has misaligned arguments");
     for (const fb::Slice *slice : *node.args()) {
       if (!isInside(*slice))
         return invalidNode(index, "has an argument outside its section");

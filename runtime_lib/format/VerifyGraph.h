@@ -10,7 +10,12 @@ namespace ogc::format {
 /// Checks every graph of a manifest whose sections, kernels and arena were found right.
 Status verifyGraphs(const fb::Manifest &manifest);
 
-/// True where `shape` has no negative dimension and its elements of `type` have exactly `bytes` bytes.
+/// FlatBuffers' own verifier checks the alignment of the length of a vector, which is less than that of 8-byte elements.
+template <typename T> bool isAligned(const flatbuffers::Vector<T> &vector, size_t alignment = 8) {
+  return vector.size() == 0 || reinterpret_cast<uintptr_t>(vector.Data()) % alignment == 0;
+}
+
+/// True where `shape` is aligned, has no negative dimension and its elements of `type` have exactly `bytes` bytes.
 bool isTensorOfBytes(fb::DataType type, const flatbuffers::Vector<int64_t> &shape, uint64_t bytes);
 
 } // namespace ogc::format

@@ -140,6 +140,14 @@ TEST_P(Verifier, SaysWhy) {
 
 static fb::GraphT &graphOf(fb::ManifestT &m) { return *m.graphs[0]; }
 
+static void setOffset(fb::Slice &s, uint64_t offset) { s = fb::Slice(offset, s.size_bytes(), s.section(), s.access()); }
+static void setSize(fb::Slice &s, uint64_t size) { s = fb::Slice(s.offset_bytes(), size, s.section(), s.access()); }
+static void setSection(fb::Slice &s, fb::Section section) { s = fb::Slice(s.offset_bytes(), s.size_bytes(), section, s.access()); }
+static void setAccess(fb::Slice &s, fb::Access access) { s = fb::Slice(s.offset_bytes(), s.size_bytes(), s.section(), access); }
+static void setFrom(fb::Edge &e, uint32_t from) { e = fb::Edge(from, e.to(), e.kind()); }
+static void setTo(fb::Edge &e, uint32_t to) { e = fb::Edge(e.from(), to, e.kind()); }
+static void setKind(fb::Edge &e, fb::EdgeKind kind) { e = fb::Edge(e.from(), e.to(), kind); }
+
 INSTANTIATE_TEST_SUITE_P(
     All, Verifier,
     testing::Values(
@@ -163,20 +171,20 @@ INSTANTIATE_TEST_SUITE_P(
         BadManifest{"input 'x' has a size", [](auto &m) { graphOf(m).inputs[0]->shape = {1, 63}, graphOf(m).inputs[0]->symbols = {"", ""}; }},
         BadManifest{"input 'x' has a size", [](auto &m) { graphOf(m).inputs[0]->shape = {int64_t(1) << 62, 64}, graphOf(m).inputs[0]->symbols = {"", ""}; }},
         BadManifest{"input 'x' has 0 dimension names", [](auto &m) { graphOf(m).inputs[0]->symbols.clear(); }},
-        BadManifest{"input 'x' lies outside", [](auto &m) { graphOf(m).inputs[0]->slice->mutate_offset_bytes(4); }},
+        BadManifest{"input 'x' lies outside", [](auto &m) { setOffset(*graphOf(m).inputs[0]->slice, 4); }},
         BadManifest{"output 'y' is there twice", [](auto &m) { graphOf(m).outputs[1]->name = "y"; }},
-        BadManifest{"output 'y' lies in scratch", [](auto &m) { graphOf(m).outputs[0]->slice->mutate_section(fb::Section::Scratch); }},
-        BadManifest{"node 0 has an argument outside", [](auto &m) { graphOf(m).nodes[0]->args[0].mutate_size_bytes(~0ull); }},
-        BadManifest{"node 0 has an argument outside", [](auto &m) { graphOf(m).nodes[0]->args[0].mutate_access(fb::Access::None); }},
-        BadManifest{"node 0 writes to weights", [](auto &m) { graphOf(m).nodes[0]->args[1].mutate_access(fb::Access::Write); }},
+        BadManifest{"output 'y' lies in scratch", [](auto &m) { setSection(*graphOf(m).outputs[0]->slice, fb::Section::Scratch); }},
+        BadManifest{"node 0 has an argument outside", [](auto &m) { setSize(graphOf(m).nodes[0]->args[0], ~0ull); }},
+        BadManifest{"node 0 has an argument outside", [](auto &m) { setAccess(graphOf(m).nodes[0]->args[0], fb::Access::None); }},
+        BadManifest{"node 0 writes to weights", [](auto &m) { setAccess(graphOf(m).nodes[0]->args[1], fb::Access::Write); }},
         BadManifest{"node 0 refers to kernel 9", [](auto &m) { graphOf(m).nodes[0]->kernel = 9; }},
         BadManifest{"node 0 has 2 arguments, expected 3", [](auto &m) { graphOf(m).nodes[0]->args.pop_back(); }},
         BadManifest{"node 0 has no gemm description", [](auto &m) { graphOf(m).nodes[0]->kind = fb::NodeKind::Gemm; }},
-        BadManifest{"node 2 is no copy", [](auto &m) { graphOf(m).nodes[2]->args[0].mutate_size_bytes(8); }},
-        BadManifest{"node 4 does not fill", [](auto &m) { graphOf(m).nodes[4]->args[0].mutate_access(fb::Access::Read); }},
-        BadManifest{"edge 1 -> 1 does not lead", [](auto &m) { graphOf(m).edges[0].mutate_from(1); }},
-        BadManifest{"edge 1 -> 5 does not lead", [](auto &m) { graphOf(m).edges[2].mutate_to(5); }},
-        BadManifest{"edge 0 -> 2 is programmatic", [](auto &m) { graphOf(m).edges[1].mutate_kind(fb::EdgeKind::Programmatic); }},
+        BadManifest{"node 2 is no copy", [](auto &m) { setSize(graphOf(m).nodes[2]->args[0], 8); }},
+        BadManifest{"node 4 does not fill", [](auto &m) { setAccess(graphOf(m).nodes[4]->args[0], fb::Access::Read); }},
+        BadManifest{"edge 1 -> 1 does not lead", [](auto &m) { setFrom(graphOf(m).edges[0], 1); }},
+        BadManifest{"edge 1 -> 5 does not lead", [](auto &m) { setTo(graphOf(m).edges[2], 5); }},
+        BadManifest{"edge 0 -> 2 is programmatic", [](auto &m) { setKind(graphOf(m).edges[1], fb::EdgeKind::Programmatic); }},
         BadManifest{"edge 0 -> 1 is there twice", [](auto &m) { graphOf(m).edges.push_back(fb::Edge(0, 1, fb::EdgeKind::Full)); }}));
 
 TEST(DataType, SmallFloatsRoundTrip) {

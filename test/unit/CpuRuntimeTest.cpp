@@ -72,7 +72,8 @@ TEST(CApi, RunsAGraph) {
   ASSERT_EQ(ogc_bind_output(loaded.context, 0, 0, y.data(), 4 * kCount, OGC_HOST), OGC_OK);
   ASSERT_EQ(ogc_bind_output(loaded.context, 0, 1, z.data(), 4 * kCount, OGC_HOST), OGC_OK);
   for (float start : {3.0f, -8.0f, 100.0f}) { // a replay sees what the bound buffer holds then
-    in = inputOf(start);
+    std::vector<float> next = inputOf(start);
+    std::copy(next.begin(), next.end(), in.begin()); // in place: the address is bound
     ASSERT_EQ(ogc_run(loaded.context, 0), OGC_OK) << ogc_last_error();
     EXPECT_EQ(y, expectedOf(in));
     EXPECT_EQ(z, std::vector<float>(kCount, 0));
