@@ -27,7 +27,8 @@ if(OGC_STATIC)
   target_link_libraries(ogc-mlir INTERFACE ${CMAKE_BINARY_DIR}/llvm-archives.ld -l:libzstd.a -l:libz.a)
   target_link_options(ogc-mlir INTERFACE -static-libstdc++ -static-libgcc)
 else()
-  target_link_libraries(ogc-mlir INTERFACE MLIR LLVM)
+  # The archives of lld use zlib and zstd by themselves.
+  target_link_libraries(ogc-mlir INTERFACE MLIR LLVM z zstd)
 endif()
 
 add_library(ogc-pch STATIC ${CMAKE_SOURCE_DIR}/cmake/Pch.cpp)

@@ -3,12 +3,14 @@
 // The tool of the lit tests: upstream's dialects and passes, ours, and nothing else. Its behaviour is that of MlirOptMain.
 //
 //===----------------------------------------------------------------------===//
+#include "compiler/codegen/cpu/Passes.h"
 #include "compiler/codegen/cuda/Passes.h"
 #include "compiler/dialect/cg/Cg.h"
 #include "compiler/dialect/kern/Kern.h"
 #include "compiler/dialect/onnx/OnnxDialect.h"
 #include "compiler/passes/fuse/Passes.h"
 #include "compiler/passes/lower/Passes.h"
+#include "compiler/passes/normalize/Passes.h"
 #include "compiler/passes/plan/Passes.h"
 #include "compiler/passes/specialize/Passes.h"
 #include "compiler/passes/verify/Passes.h"
@@ -16,30 +18,21 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
-#ifdef OGC_HAS_CPU_PASSES
-#include "compiler/codegen/cpu/Passes.h"
-#endif
-#ifdef OGC_HAS_NORMALIZE_PASSES
-#include "compiler/passes/normalize/Passes.h"
-#endif
 
 static void registerOgcPasses() {
   // Each part keeps its passes in its own namespace.
   using namespace ogc;
   using namespace ogc::codegen;
+  using namespace ogc::normalize;
   using namespace ogc::specialize;
+  registerNormalizePasses();
   registerSpecializePasses();
   registerLowerPasses();
   registerFusePasses();
   registerPlanPasses();
   registerVerifyPasses();
   registerCudaPasses();
-#ifdef OGC_HAS_CPU_PASSES
   registerCpuPasses();
-#endif
-#ifdef OGC_HAS_NORMALIZE_PASSES
-  registerNormalizePasses();
-#endif
 }
 
 int main(int argc, char **argv) {
