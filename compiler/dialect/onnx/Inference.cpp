@@ -51,7 +51,7 @@ LogicalResult inferBySchema(Operation *op, const ::onnx::OpSchema &schema, std::
   for (OpResult result : op->getResults()) {
     std::string why;
     TensorType inferred;
-    if (context.resultType(result.getResultNumber()).has_tensor_type()) {
+    if (context.resultType(result.getResultNumber()).value_case() != ::onnx::TypeProto::VALUE_NOT_SET) {
       FailureOr<TensorType> type = importType(op->getContext(), context.resultType(result.getResultNumber()), why);
       inferred = succeeded(type) ? *type : TensorType();
     }

@@ -19,8 +19,36 @@ OperationContext::OperationContext(Operation *op) : op(op), resultTypes(op->getN
     operandTypes.push_back(exportType(operand.getType()));
 }
 
+LogicalResult OperationContext::checkTypes(const ::onnx::OpSchema &schema, std::string &reason) const {
+  // By type parameter ("T"): the type, and the operand that fixed it.
+  std::map<std::string, std::pair<::onnx::DataType, size_t>> bound;
+  const std::vector<::onnx::OpSchema::FormalParameter> &formals = schema.inputs();
+  for (size_t i = 0; i < operandTypes.size() && !formals.empty(); ++i) {
+    if (!hasInput(i) || operandTypes[i].tensor_type().elem_type() == ::onnx::TensorProto::UNDEFINED)
+      continue;
+    const ::onnx::OpSchema::FormalParameter &formal = formals[std::min(i, formals.size() - 1)];
+    ::onnx::DataType type = ::onnx::Utils::DataTypeUtils::ToType(operandTypes[i]);
+    auto describe = [](::onnx::DataType t) { return t->substr(0, 7) == "tensor(" ? t->substr(7, t->size() - 8) : *t; };
+    if (!formal.GetTypes().count(type)) {
+      reason = "input '" + formal.GetName() + "' is of type " + describe(type) + ", which the operator does not take";
+      return failure();
+    }
+    if (formal.GetOption() == ::onnx::OpSchema::Variadic && !formal.GetIsHomogeneous())
+      continue;
+    auto [it, isNew] = bound.try_emplace(formal.GetTypeStr(), type, i);
+    if (!isNew && it->second.first != type) {
+      reason = "input " + std::to_string(i) + " is of type " + describe(type) + ", but input " + std::to_string(it->second.second) +
+               " of type " + describe(it->second.first) + ", and they must be the same";
+      return failure();
+    }
+  }
+  return success();
+}
+
 LogicalResult OperationContext::run(const ::onnx::OpSchema &schema, std::string &reason) {
   try {
+    if (failed(checkTypes(schema, reason)))
+      return failure();
     schema.GetTypeAndShapeInferenceFunction()(*this);
     return success();
   } catch (const std::exception &error) {

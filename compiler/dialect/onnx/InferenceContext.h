@@ -15,7 +15,8 @@ class OperationContext final : public ::onnx::InferenceContext {
 public:
   explicit OperationContext(mlir::Operation *op);
 
-  /// Runs the inference of a schema. No exception leaves; a failure is explained in `reason`, on one line.
+  /// Checks the element types of the operands against the type constraints of a schema, then runs its inference. No exception leaves; a
+  /// failure is explained in `reason`, on one line.
   mlir::LogicalResult run(const ::onnx::OpSchema &schema, std::string &reason);
   const ::onnx::TypeProto &resultType(unsigned i) const { return resultTypes[i]; }
 
@@ -31,6 +32,8 @@ public:
   const ::onnx::TensorShapeProto *getSymbolicInput(size_t) const override { return nullptr; }
 
 private:
+  mlir::LogicalResult checkTypes(const ::onnx::OpSchema &schema, std::string &reason) const;
+
   mlir::Operation *op;
   std::map<std::string, ::onnx::AttributeProto> attributes;
   std::vector<::onnx::TypeProto> operandTypes, resultTypes;

@@ -47,7 +47,14 @@ std::pair<Value, Value> splitOperands(Operation *op, function_ref<bool(Value)> t
 
 namespace {
 
-void collectFactors(Value value, Product &product, bool isRoot) {
+/// More operators than this are no known pattern: keeps long chains of products linear.
+constexpr unsigned maxFactors = 32;
+
+void collectFactors(Value value, Product &product, unsigned &visited, bool isRoot) {
+  if (++visited > maxFactors) {
+    product.factors.push_back(value);
+    return;
+  }
   if (std::optional<double> scalar = scalarOf(value)) {
     product.scale *= *scalar;
     return;
@@ -55,14 +62,14 @@ void collectFactors(Value value, Product &product, bool isRoot) {
   Operation *op = value.getDefiningOp();
   bool isInner = isRoot || value.hasOneUse();
   if (isInner && onnx::isOp(op, "Mul")) {
-    collectFactors(op->getOperand(0), product, false);
-    collectFactors(op->getOperand(1), product, false);
+    collectFactors(op->getOperand(0), product, visited, false);
+    collectFactors(op->getOperand(1), product, visited, false);
     return;
   }
   if (isInner && onnx::isOp(op, "Div"))
     if (std::optional<double> divisor = scalarOf(op->getOperand(1)); divisor && *divisor != 0) {
       product.scale /= *divisor;
-      collectFactors(op->getOperand(0), product, false);
+      collectFactors(op->getOperand(0), product, visited, false);
       return;
     }
   product.factors.push_back(value);
@@ -72,7 +79,8 @@ void collectFactors(Value value, Product &product, bool isRoot) {
 
 Product factorize(Operation *root) {
   Product product;
-  collectFactors(root->getResult(0), product, true);
+  unsigned visited = 0;
+  collectFactors(root->getResult(0), product, visited, true);
   return product;
 }
 
