@@ -95,7 +95,7 @@ LogicalResult Epilogue::emit(ArrayRef<Value> accumulators, Value firstRow, Value
   for (auto [number, accumulator] : llvm::enumerate(accumulators))
     vector::StoreOp::create(builder, kernel.loc, accumulator, buffer, kernel.constant(number * tile.lanes));
   Value full = kernel.constant(tile.columns());
-  if (columns % tile.columns() == 0)
+  if (tilesAreFull || columns % tile.columns() == 0)
     return emitColumns(firstRow, firstColumn, full);
   // The loop over whole tiles keeps its constant extent; only the last one of a row is shorter.
   Value last = kernel.constant(columns / tile.columns() * tile.columns());
@@ -118,7 +118,7 @@ LogicalResult Epilogue::emitColumns(Value firstRow, Value firstColumn, Value cou
     return kernel.loop(zero, count, 1, [&](Value column) -> LogicalResult {
       Value place = math.add(loc, math.mul(loc, row, tile.columns()), column);
       kernel.emitter.bindScalar(anchor->getResult(0), memref::LoadOp::create(kernel.builder, loc, buffer, place));
-      SmallVector<Value> indices = math.delinearize(loc, math.add(loc, firstRow, row), type.getShape().drop_back());
+      SmallVector<Value> indices = math.delinearize(loc, math.add(loc, firstRow, math.mul(loc, row, rowStep)), type.getShape().drop_back());
       indices.push_back(math.add(loc, firstColumn, column));
       for (auto [number, result] : llvm::enumerate(kernel.results())) {
         auto shape = cast<RankedTensorType>(result.getType()).getShape();

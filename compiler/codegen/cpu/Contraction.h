@@ -44,8 +44,14 @@ public:
   /// Fails where a yielded value is not of the anchor's shape or a reshape of it.
   static mlir::FailureOr<Epilogue> create(KernelFunction &kernel, mlir::Operation *anchor, const MicroTile &tile);
 
-  /// Stores the results for rows from `firstRow` and columns from `firstColumn`, at most `columns` in all.
+  /// Stores the results for rows from `firstRow` and columns from `firstColumn`. Columns past the last are left out when tiles start at
+  /// multiples of their width.
   mlir::LogicalResult emit(llvm::ArrayRef<mlir::Value> accumulators, mlir::Value firstRow, mlir::Value firstColumn);
+
+  /// Distance between the rows of a tile in rows of the result.
+  int64_t rowStep = 1;
+  /// Every tile lies inside of the result, wherever it starts.
+  bool tilesAreFull = false;
 
 private:
   Epilogue(KernelFunction &kernel, mlir::Operation *anchor, const MicroTile &tile) : kernel(kernel), anchor(anchor), tile(tile) {}
