@@ -90,7 +90,7 @@ private:
     case 9:
       return concat(any());
     case 10:
-      return matmul(any());
+      return pick(2) ? matmul(any()) : siblings(any());
     default:
       return insert(any());
     }
@@ -295,6 +295,31 @@ private:
     return ogc::kern::MatmulOp::create(builder, builder.getUnknownLoc(), type({shape(value)[0], shape(value)[1], n}), value, rhs, false, false);
   }
 
+  /// Products of one value with several packed weights, each with a bias, put together again.
+  Value siblings(Value value) {
+    if (shape(value).size() != 3)
+      return {};
+    Location loc = builder.getUnknownLoc();
+    SmallVector<Value> parts;
+    for (int i = 0, count = 2 + pick(2); i < count; ++i) {
+      int64_t panels = 1 + pick(2);
+      auto result = type({shape(value)[0], shape(value)[1], panels * 16});
+      Value part = ogc::kern::MatmulOp::create(builder, loc, result, value, constant({panels, shape(value)[2], 16}), false, true);
+      AffineMap identity = builder.getMultiDimIdentityMap(3), last = AffineMap::get(3, 0, builder.getAffineDimExpr(2));
+      if (pick(4))
+        part = linalg::GenericOp::create(builder, loc, result, ValueRange{part, constant({panels * 16})}, empty(result.getShape()),
+                                         ArrayRef<AffineMap>{identity, last, identity},
+                                         SmallVector<utils::IteratorType>(3, utils::IteratorType::parallel),
+                                         [](OpBuilder &b, Location l, ValueRange args) {
+                                           Value s = arith::AddFOp::create(b, l, args[0], args[1]);
+                                           linalg::YieldOp::create(b, l, s);
+                                         })
+                   .getResult(0);
+      parts.push_back(part);
+    }
+    return tensor::ConcatOp::create(builder, loc, 2, parts);
+  }
+
   Value transposeLast(Value value) {
     SmallVector<int64_t> permutation{0, 2, 1};
     return linalg::TransposeOp::create(builder, builder.getUnknownLoc(), value, empty({shape(value)[0], shape(value)[2], shape(value)[1]}), permutation)
@@ -355,6 +380,7 @@ TEST_P(Fuse, KeepsValues) {
     manager.addNestedPass<func::FuncOp>(ogc::createPropagateLayout());
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
+    manager.addNestedPass<func::FuncOp>(ogc::createMergeMatmuls());
     manager.addNestedPass<func::FuncOp>(ogc::createFuseRegions());
     manager.addNestedPass<func::FuncOp>(ogc::createSelectSchedule());
     manager.addPass(ogc::createVerifyPhase({"fuse"}));

@@ -35,6 +35,28 @@ def PropagateLayout : Pass<"ogc-propagate-layout", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect"];
 }
 
+def MergeMatmuls : Pass<"ogc-merge-matmuls", "::mlir::func::FuncOp"> {
+  let summary = "make one product of those of one value with several constant weights";
+  let description = [{
+    Packed products with the same left operand become one with the panels behind each other (constants, joined at compile time), its result
+    sliced. Element-wise operations that all of them have in common, up to constants along the columns (bias, cast), are done on the
+    joined result. It is not done where a branch goes on element-wise by itself or is returned: that work would leave the product's region.
+
+    Attention reads the slices in place, so that query, key and value of a layer are one kernel.
+
+    ```mlir
+    %q = kern.matmul %x, %wq {packed} : (tensor<1x8x32xf32>, tensor<2x32x16xf32>) -> tensor<1x8x32xf32>
+    %k = kern.matmul %x, %wk {packed} : (tensor<1x8x32xf32>, tensor<2x32x16xf32>) -> tensor<1x8x32xf32>
+    // becomes
+    %w = tensor.concat dim(0) %wq, %wk : (tensor<2x32x16xf32>, tensor<2x32x16xf32>) -> tensor<4x32x16xf32>
+    %0 = kern.matmul %x, %w {packed} : (tensor<1x8x32xf32>, tensor<4x32x16xf32>) -> tensor<1x8x64xf32>
+    %q = tensor.extract_slice %0[0, 0, 0] [1, 8, 32] [1, 1, 1] : tensor<1x8x64xf32> to tensor<1x8x32xf32>
+    %k = tensor.extract_slice %0[0, 0, 32] [1, 8, 32] [1, 1, 1] : tensor<1x8x64xf32> to tensor<1x8x32xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def FuseRegions : Pass<"ogc-fuse-regions", "::mlir::func::FuncOp"> {
   let summary = "group tensor operations into kernel regions";
   let description = [{

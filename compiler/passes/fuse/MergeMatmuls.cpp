@@ -1,0 +1,236 @@
+//===- MergeMatmuls.cpp - products of one value with several weights ------===//
+#include "compiler/passes/fuse/Grouping.h"
+#include "compiler/passes/fuse/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace ogc {
+
+#define GEN_PASS_DEF_MERGEMATMULS
+#include "compiler/passes/fuse/Passes.h.inc"
+
+namespace {
+
+using namespace mlir;
+using fuse::mapOf;
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+int64_t lastExtent(Value value) { return typeOf(value).getShape().back(); }
+
+/// One column of generics, the i-th of each branch, that can be done as one over the joined last dimension.
+struct Layer {
+  SmallVector<linalg::GenericOp> ops; ///< one a branch
+  SmallVector<int64_t> joinedDims;    ///< of each input the dimension to concatenate; -1: the same value in all branches
+  unsigned position;                  ///< of the input that is the branch's value
+};
+
+class Merger {
+public:
+  explicit Merger(func::FuncOp function) : block(function.getBody().front()), builder(function.getContext()) {
+    for (Operation &op : block.without_terminator()) {
+      llvm::SetVector<Value> inputs(op.operand_begin(), op.operand_end());
+      getUsedValuesDefinedAbove(op.getRegions(), inputs);
+      if (llvm::all_of(inputs, [&](Value input) { return input.getDefiningOp() && constants.contains(input.getDefiningOp()); }))
+        constants.insert(&op);
+    }
+  }
+
+  void run() {
+    // Products that could be one: equal left operand, panel width and rounding.
+    using Key = std::tuple<Value, int64_t, Attribute>;
+    llvm::MapVector<Key, SmallVector<kern::MatmulOp>> candidates;
+    for (auto matmul : block.getOps<kern::MatmulOp>())
+      if (matmul.getPacked() && isConstant(matmul.getRhs()) && !isConstant(matmul.getLhs()) && lastExtent(matmul.getResult()) % lastExtent(matmul.getRhs()) == 0)
+        candidates[{matmul.getLhs(), lastExtent(matmul.getRhs()), matmul.getMathAttr()}].push_back(matmul);
+    for (auto &[key, matmuls] : candidates)
+      if (matmuls.size() > 1)
+        tryMerge(matmuls);
+  }
+
+private:
+  bool isConstant(Value value) { return value.getDefiningOp() && constants.contains(value.getDefiningOp()); }
+
+  void tryMerge(ArrayRef<kern::MatmulOp> matmuls) {
+    SmallVector<Value> branches;
+    for (kern::MatmulOp matmul : matmuls)
+      branches.push_back(matmul.getResult());
+    SmallVector<Layer> layers;
+    while (std::optional<Layer> layer = nextLayer(branches)) {
+      branches.clear();
+      for (linalg::GenericOp op : layer->ops)
+        branches.push_back(op.getResult(0));
+      layers.push_back(std::move(*layer));
+    }
+    if (llvm::all_of(branches, [&](Value branch) { return mayBeSlice(branch); }))
+      merge(matmuls, layers, branches);
+  }
+
+  /// A slice is read in place by anchors and pulled by generics, but a return would copy it, and an element-wise operation that was part of
+  /// the product's region would be left outside of it.
+  bool mayBeSlice(Value value) {
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      if (isa<func::ReturnOp>(user))
+        return false;
+      auto generic = dyn_cast<linalg::GenericOp>(user);
+      if (generic && fuse::isElementwise(generic) && mapOf(use).isIdentity())
+        return false;
+      if (isViewOp(user) && !mayBeSlice(user->getResult(0)))
+        return false;
+    }
+    return true;
+  }
+
+  /// The generics that read `branches`, when they differ only in constants along the last dimension.
+  std::optional<Layer> nextLayer(ArrayRef<Value> branches) {
+    Layer layer;
+    for (Value branch : branches) {
+      auto generic = branch.hasOneUse() ? dyn_cast<linalg::GenericOp>(*branch.user_begin()) : linalg::GenericOp();
+      OpOperand *use = branch.hasOneUse() ? &*branch.use_begin() : nullptr;
+      if (!generic || !fuse::isElementwise(generic) || generic.hasIndexSemantics() || generic->getNumResults() != 1 || use->getOwner() != generic ||
+          !generic.isDpsInput(use) || !mapOf(*use).isIdentity() ||
+          !isa_and_nonnull<tensor::EmptyOp>(generic.getDpsInits()[0].getDefiningOp()))
+        return std::nullopt;
+      if (!layer.ops.empty() && !isAlike(layer.ops.front(), generic))
+        return std::nullopt;
+      if (!layer.ops.empty() && use->getOperandNumber() != layer.position)
+        return std::nullopt;
+      layer.position = use->getOperandNumber();
+      layer.ops.push_back(generic);
+    }
+    for (int64_t input = 0; input < layer.ops.front().getNumDpsInputs(); ++input) {
+      std::optional<int64_t> dim = joinedDim(layer, input);
+      if (!dim)
+        return std::nullopt;
+      layer.joinedDims.push_back(*dim);
+    }
+    return layer;
+  }
+
+  static bool isAlike(linalg::GenericOp a, linalg::GenericOp b) {
+    return a.getIndexingMaps() == b.getIndexingMaps() && a->getNumOperands() == b->getNumOperands() &&
+           typeOf(a.getResult(0)).getElementType() == typeOf(b.getResult(0)).getElementType() &&
+           OperationEquivalence::isRegionEquivalentTo(&a.getRegion(), &b.getRegion(), OperationEquivalence::IgnoreLocations);
+  }
+
+  /// Along which of its dimensions the values at `input` are concatenated; none when that is not possible.
+  std::optional<int64_t> joinedDim(Layer &layer, int64_t input) {
+    OpOperand &first = *layer.ops.front().getDpsInputOperand(input);
+    AffineMap map = mapOf(first);
+    unsigned last = map.getNumDims() - 1;
+    if (input == static_cast<int64_t>(layer.position))
+      return last;
+    if (!map.isFunctionOfDim(last)) {
+      bool isShared = llvm::all_of(layer.ops, [&](linalg::GenericOp op) { return op.getDpsInputs()[input] == first.get(); });
+      return isShared ? std::optional<int64_t>(-1) : std::nullopt;
+    }
+    std::optional<unsigned> dim = map.getResultPosition(getAffineDimExpr(last, map.getContext()));
+    bool isOther = dim && llvm::any_of(llvm::enumerate(map.getResults()), [&](auto entry) { return entry.index() != *dim && entry.value().isFunctionOfDim(last); });
+    if (!dim || isOther || !llvm::all_of(layer.ops, [&](linalg::GenericOp op) { return isConstant(op.getDpsInputs()[input]); }))
+      return std::nullopt;
+    return *dim;
+  }
+
+  /// A copy of the constant computation of `value` before the insertion point, which may lie above it.
+  Value hoistConstant(Value value) {
+    Operation *def = value.getDefiningOp();
+    if (def->isBeforeInBlock(&*builder.getInsertionPoint()))
+      return value;
+    IRMapping mapping;
+    llvm::SetVector<Value> inputs(def->operand_begin(), def->operand_end());
+    getUsedValuesDefinedAbove(def->getRegions(), inputs);
+    for (Value input : inputs)
+      mapping.map(input, hoistConstant(input));
+    return builder.clone(*def, mapping)->getResult(cast<OpResult>(value).getResultNumber());
+  }
+
+  Value joinConstants(Location loc, ArrayRef<Value> values, int64_t dim) {
+    SmallVector<Value> hoisted;
+    for (Value value : values)
+      hoisted.push_back(hoistConstant(value));
+    return tensor::ConcatOp::create(builder, loc, dim, hoisted);
+  }
+
+  void merge(ArrayRef<kern::MatmulOp> matmuls, MutableArrayRef<Layer> layers, ArrayRef<Value> branches) {
+    builder.setInsertionPoint(matmuls.front());
+    SmallVector<Location> locs;
+    SmallVector<Value> weights;
+    int64_t columns = 0;
+    for (kern::MatmulOp matmul : matmuls) {
+      locs.push_back(matmul.getLoc());
+      weights.push_back(matmul.getRhs());
+      columns += lastExtent(matmul.getResult());
+    }
+    Location loc = builder.getFusedLoc(locs);
+    auto joinedType = [&](Value like) {
+      SmallVector<int64_t> shape(typeOf(like).getShape());
+      shape.back() = columns;
+      return RankedTensorType::get(shape, typeOf(like).getElementType());
+    };
+    kern::MatmulOp first = matmuls.front();
+    Value joined = kern::MatmulOp::create(builder, loc, joinedType(first.getResult()), first.getLhs(), joinConstants(loc, weights, 0),
+                                          false, true, first.getMath());
+    for (Layer &layer : layers)
+      joined = mergeLayer(layer, joined, joinedType(layer.ops.front().getResult(0)));
+
+    int64_t start = 0;
+    for (Value branch : branches) {
+      SmallVector<OpFoldResult> offsets(typeOf(branch).getRank(), builder.getIndexAttr(0)), sizes,
+          strides(typeOf(branch).getRank(), builder.getIndexAttr(1));
+      for (int64_t extent : typeOf(branch).getShape())
+        sizes.push_back(builder.getIndexAttr(extent));
+      offsets.back() = builder.getIndexAttr(start);
+      start += lastExtent(branch);
+      branch.replaceAllUsesWith(tensor::ExtractSliceOp::create(builder, branch.getLoc(), joined, offsets, sizes, strides));
+    }
+    for (Layer &layer : llvm::reverse(layers))
+      for (linalg::GenericOp op : layer.ops)
+        op.erase();
+    for (kern::MatmulOp matmul : matmuls)
+      matmul.erase();
+  }
+
+  Value mergeLayer(Layer &layer, Value joined, RankedTensorType type) {
+    linalg::GenericOp first = *llvm::min_element(layer.ops, [](linalg::GenericOp a, linalg::GenericOp b) { return a->isBeforeInBlock(b); });
+    builder.setInsertionPoint(first);
+    SmallVector<Location> locs;
+    for (linalg::GenericOp op : layer.ops)
+      locs.push_back(op.getLoc());
+    Location loc = builder.getFusedLoc(locs);
+    IRMapping mapping;
+    for (auto [input, dim] : llvm::enumerate(layer.joinedDims)) {
+      Value value = first.getDpsInputs()[input];
+      if (input == layer.position) {
+        mapping.map(value, joined);
+      } else if (dim >= 0) {
+        SmallVector<Value> values;
+        for (linalg::GenericOp op : layer.ops)
+          values.push_back(op.getDpsInputs()[input]);
+        mapping.map(value, joinConstants(loc, values, dim));
+      }
+    }
+    mapping.map(first.getDpsInits()[0], tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType()).getResult());
+    Operation *copy = builder.clone(*first, mapping);
+    copy->setLoc(loc);
+    copy->getResult(0).setType(type);
+    return copy->getResult(0);
+  }
+
+  Block &block;
+  OpBuilder builder;
+  llvm::DenseSet<Operation *> constants; ///< operations computed from constants only
+};
+
+struct MergeMatmuls : impl::MergeMatmulsBase<MergeMatmuls> {
+  void runOnOperation() override {
+    if (!getOperation().isDeclaration() && getOperation().getBody().hasOneBlock())
+      Merger(getOperation()).run();
+  }
+};
+
+} // namespace
+} // namespace ogc

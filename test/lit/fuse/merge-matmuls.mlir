@@ -1,0 +1,63 @@
+// Products of one value with several constant weights become one; what they have in common follows it.
+// RUN: ogc-opt %s -split-input-file -ogc-merge-matmuls | FileCheck %s
+
+#id = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#last = affine_map<(d0, d1, d2) -> (d2)>
+
+// CHECK-LABEL: func @query_key
+// CHECK-DAG: %[[W:.*]] = tensor.concat dim(0) {{.*}} : (tensor<1x8x16xf32>, tensor<2x8x16xf32>) -> tensor<3x8x16xf32>
+// CHECK-DAG: %[[M:.*]] = kern.matmul %arg0, %[[W]] {packed} : (tensor<1x4x8xf32>, tensor<3x8x16xf32>) -> tensor<1x4x48xf32>
+// CHECK-DAG: %[[B:.*]] = tensor.concat dim(0) {{.*}} : (tensor<16xf32>, tensor<32xf32>) -> tensor<48xf32>
+// CHECK: %[[S:.*]] = linalg.generic {{.*}} ins(%[[M]], %[[B]] : tensor<1x4x48xf32>, tensor<48xf32>)
+// CHECK-NOT: kern.matmul
+// CHECK: %[[Q:.*]] = tensor.extract_slice %[[S]][0, 0, 0] [1, 4, 16] [1, 1, 1]
+// CHECK: %[[K:.*]] = tensor.extract_slice %[[S]][0, 0, 16] [1, 4, 32] [1, 1, 1]
+// CHECK: tensor.expand_shape %[[Q]]
+// CHECK: tensor.expand_shape %[[K]]
+func.func @query_key(%x: tensor<1x4x8xf32>) -> tensor<1x4x2x16xf32> {
+  %w = arith.constant dense<1.0> : tensor<1x8x16xf32>
+  %b = arith.constant dense<2.0> : tensor<16xf32>
+  %e = tensor.empty() : tensor<1x4x16xf32>
+  %0 = kern.matmul %x, %w {packed} : (tensor<1x4x8xf32>, tensor<1x8x16xf32>) -> tensor<1x4x16xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #last, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%0, %b : tensor<1x4x16xf32>, tensor<16xf32>) outs(%e : tensor<1x4x16xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %s = arith.addf %i, %j : f32
+    linalg.yield %s : f32
+  } -> tensor<1x4x16xf32>
+  %v = arith.constant dense<3.0> : tensor<2x8x16xf32>
+  %c = arith.constant dense<4.0> : tensor<32xf32>
+  %f = tensor.empty() : tensor<1x4x32xf32>
+  %2 = kern.matmul %x, %v {packed} : (tensor<1x4x8xf32>, tensor<2x8x16xf32>) -> tensor<1x4x32xf32>
+  %3 = linalg.generic {indexing_maps = [#id, #last, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%2, %c : tensor<1x4x32xf32>, tensor<32xf32>) outs(%f : tensor<1x4x32xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %s = arith.addf %i, %j : f32
+    linalg.yield %s : f32
+  } -> tensor<1x4x32xf32>
+  %q = tensor.expand_shape %1 [[0], [1], [2, 3]] output_shape [1, 4, 1, 16] : tensor<1x4x16xf32> into tensor<1x4x1x16xf32>
+  %k = tensor.expand_shape %3 [[0], [1], [2, 3]] output_shape [1, 4, 2, 16] : tensor<1x4x32xf32> into tensor<1x4x2x16xf32>
+  %a = kern.attention %k, %q, %q {scale = 1.0 : f32} : (tensor<1x4x2x16xf32>, tensor<1x4x1x16xf32>, tensor<1x4x1x16xf32>) -> tensor<1x4x2x16xf32>
+  return %a : tensor<1x4x2x16xf32>
+}
+
+// -----
+
+#id = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+
+// One branch goes on by itself: it would leave the region of its product. A returned slice would be a copy.
+// CHECK-LABEL: func @apart
+// CHECK-COUNT-2: kern.matmul %arg0, {{.*}} -> tensor<1x4x16xf32>
+// CHECK-NOT: tensor.extract_slice
+// CHECK: return
+func.func @apart(%x: tensor<1x4x8xf32>) -> (tensor<1x4x16xf32>, tensor<1x4x16xf32>) {
+  %w = arith.constant dense<1.0> : tensor<1x8x16xf32>
+  %v = arith.constant dense<3.0> : tensor<1x8x16xf32>
+  %e = tensor.empty() : tensor<1x4x16xf32>
+  %0 = kern.matmul %x, %w {packed} : (tensor<1x4x8xf32>, tensor<1x8x16xf32>) -> tensor<1x4x16xf32>
+  %1 = kern.matmul %x, %v {packed} : (tensor<1x4x8xf32>, tensor<1x8x16xf32>) -> tensor<1x4x16xf32>
+  %2 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%1 : tensor<1x4x16xf32>) outs(%e : tensor<1x4x16xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %s = math.exp %i : f32
+    linalg.yield %s : f32
+  } -> tensor<1x4x16xf32>
+  return %0, %2 : tensor<1x4x16xf32>, tensor<1x4x16xf32>
+}
