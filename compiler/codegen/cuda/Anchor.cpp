@@ -100,6 +100,8 @@ private:
 
 } // namespace
 
+static constexpr int64_t depthwiseThreads = 128;
+
 static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
 
 std::optional<Operand> AnchorPrinter::resolve(Value value) {
@@ -109,7 +111,7 @@ std::optional<Operand> AnchorPrinter::resolve(Value value) {
   if (!argument || argument.getOwner() != &kernel.getBody().front())
     return std::nullopt;
   operand.argument = argument.getArgNumber();
-  operand.bytes = elementBytes(cast<RankedTensorType>(value.getType()).getElementType());
+  operand.bytes = cudaElementBytes(cast<RankedTensorType>(value.getType()).getElementType());
   return operand;
 }
 
@@ -125,7 +127,7 @@ bool AnchorPrinter::isDense(Value value, const Operand &operand) {
 
 void AnchorPrinter::setTile(Config &out, const TileChoice &tile, int64_t batch, int64_t m, int64_t n) {
   for (auto [name, value] : {std::pair<StringRef, int64_t>{"BM", tile.bm}, {"BN", tile.bn}, {"BK", tile.bk}, {"WM", tile.warpsM},
-                             {"WN", tile.warpsN}, {"WK", tile.warpsK}, {"Stages", tile.stages}, {"Split", tile.split},
+                             {"WN", tile.warpsN}, {"WK", tile.warpsK}, {"Engine", tile.isWide}, {"Stages", tile.stages}, {"Split", tile.split},
                              {"SharedBytes", tile.sharedBytes}, {"V", epilogue.lanes}, {"Trigger", int64_t(tile.trigger)}})
     out.set(name, value);
   int64_t grid = int64_t(tile.split) * divideCeil(n, tile.bn) * divideCeil(m, tile.bm) * batch;
@@ -233,6 +235,11 @@ int AnchorPrinter::channelLanes(kern::DepthwiseConvOp op) {
   int width = x->vector(1, {in[0] == 1 ? 0 : s[0], s[1], s[2]}, in[3]);
   while (filter->view.offset % width != 0)
     width /= 2;
+  // Large filters are bound by latency: rather more threads than wider loads.
+  ArrayRef<int64_t> result = shapeOf(op.getResult()), taps = shapeOf(op.getFilter());
+  auto blocks = [&] { return divideCeil(result[0] * result[1] * result[2] * (result[3] / width), depthwiseThreads); };
+  while (width > 2 && taps[0] * taps[1] > 9 && blocks() < 132)
+    width /= 2;
   return width;
 }
 
@@ -241,17 +248,17 @@ LogicalResult AnchorPrinter::printDepthwise(kern::DepthwiseConvOp op) {
   ArrayRef<int64_t> in = shapeOf(op.getInput()), result = shapeOf(op.getResult());
   if (!x || !filter || !isDense(op.getFilter(), *filter) || (in[3] != 1 && x->view.strides[3] != 1))
     return unfit();
-  constexpr int64_t threads = 128;
   Config out(kernel.getSymName().str() + "_Config", "DepthwiseDefaults", elementName(op.getInput()));
   setImage(out, in, result, shapeOf(op.getFilter()).take_front(2), op.getStrides(), op.getDilations(), op.getPads(), *x);
   out.set("V", epilogue.lanes);
-  out.set("Threads", threads);
+  out.set("Threads", depthwiseThreads);
+  out.set("WeightsConstant", constant[filter->argument]);
   out.set("Trigger", int64_t(Trigger::AfterWait));
   header = "ogc/depthwise.cuh";
   config = out.str();
   call = "ogc::depthwise<" + kernel.getSymName().str() + "_Config>(" + x->pointer() + ", " + filter->pointer() + ", " + epilogue.construct + ");";
   int64_t work = result[0] * result[1] * result[2] * (result[3] / epilogue.lanes);
-  launch = {uint32_t(divideCeil(work, threads)), uint32_t(threads), 1, 0};
+  launch = {uint32_t(divideCeil(work, depthwiseThreads)), uint32_t(depthwiseThreads), 1, 0};
   return success();
 }
 

@@ -18,36 +18,73 @@ int64_t mostSharedBytes(CudaArch arch) {
 
 static int tileSharedBytes(const TileChoice &t, int bytes, bool transposed) {
   int a = t.bm * (t.bk * bytes + 16), b = transposed ? t.bn * (t.bk * bytes + 16) : t.bk * (t.bn + 8) * bytes;
+  if (t.isWide) {
+    a = t.bm * 128;
+    b = alignTo(t.bk * t.bn * 2, 1024);
+  }
   int scratch = t.warpsK * t.bm * (t.bn + 8) * 4;
   return std::max(t.stages * (a + b), scratch) + (t.split > 1 ? t.bm * (t.bn + 8) * 4 : 0);
 }
 
+namespace {
+
+/// A form of the tile with the measured time of a stage, in microseconds.
+struct TileForm {
+  int bm, bn, bk, warpsM, warpsN, warpsK;
+  bool isWide;
+  double stage;
+};
+
+} // namespace
+
+static constexpr TileForm tileForms[] = {
+    // 16-bit elements, warps
+    {128, 128, 64, 2, 4, 1, false, 1.30}, {128, 64, 64, 4, 2, 1, false, 0.70}, {64, 64, 64, 2, 2, 2, false, 0.35},
+    {32, 64, 64, 1, 2, 4, false, 0.20}, {32, 32, 64, 1, 2, 4, false, 0.17}, {16, 64, 64, 1, 2, 4, false, 0.17},
+    {16, 32, 64, 1, 2, 4, false, 0.15},
+    // 16-bit elements, warpgroups
+    {64, 32, 64, 1, 1, 2, true, 0.13}, {64, 64, 64, 1, 1, 2, true, 0.15}, {64, 96, 64, 1, 1, 2, true, 0.18},
+    {64, 128, 64, 1, 1, 2, true, 0.21}, {128, 64, 64, 2, 1, 1, true, 0.26}, {128, 96, 64, 2, 1, 1, true, 0.33},
+    {128, 128, 64, 2, 1, 1, true, 0.40},
+    // f32
+    {64, 64, 32, 2, 2, 2, false, 0.46}, {32, 64, 32, 1, 2, 4, false, 0.28}, {32, 32, 32, 1, 2, 4, false, 0.19},
+    {16, 64, 32, 1, 2, 4, false, 0.20}, {16, 32, 32, 1, 2, 4, false, 0.16}};
+
+/// Estimated time of a product, in microseconds; `slice` stages a block.
+static double tileTime(const TileChoice &t, double stage, int64_t blocks, int64_t slice) {
+  double waits = t.isWide && slice > t.stages ? 1.5 : 1;
+  double time = double(divideCeil(blocks, 132)) * (double(slice) * stage * waits + t.bm * t.bn * 0.000065);
+  if (t.split > 1)
+    time += t.split < 8 ? 0.8 : 1.4;
+  return t.split >= 4 && blocks > 120 ? time + 0.9 : time;
+}
+
 TileChoice chooseTile(int64_t batch, int64_t m, int64_t n, int64_t k, int bytes, bool transposed, CudaArch arch) {
-  constexpr int64_t enoughBlocks = 96; // of 132 multiprocessors
-  const TileChoice forms[] = {{128, 128, 64, 2, 4, 1}, {128, 64, 64, 4, 2, 1}, {64, 64, 64, 2, 2, 2}, {32, 64, 64, 1, 2, 4},
-                              {32, 32, 64, 1, 2, 4},   {16, 64, 64, 1, 2, 4},  {16, 32, 64, 1, 2, 4}};
-  auto blocks = [&](const TileChoice &t) { return int64_t(divideCeil(m, t.bm) * divideCeil(n, t.bn)) * batch; };
-  TileChoice pick = m <= 16 ? forms[5] : forms[3];
-  const TileChoice *full = llvm::find_if(forms, [&](const TileChoice &t) {
-    bool isCandidate = (m <= 16) == (t.bm == 16) && t.bm < 2 * m && !(bytes == 4 && t.bm * t.bn > 64 * 64);
-    return isCandidate && blocks(t) >= enoughBlocks;
-  });
-  if (full != std::end(forms))
-    pick = *full;
-  else if (arch.hasClusters())
-    for (int split = 2; split <= 8 && blocks(pick) * pick.split < enoughBlocks; split *= 2)
-      if (k / split >= 128)
-        pick.split = split;
-  int step = bytes == 4 ? 8 : 16; // depth of one mma
-  pick.bk = bytes == 4 || k <= 32 ? 32 : 64;
-  pick.warpsK = std::min(pick.warpsK, pick.bk / step);
-  int64_t depth = divideCeil(divideCeil(k, pick.bk), pick.split);
-  pick.stages = std::clamp<int64_t>(depth, 2, 16);
-  int64_t limit = std::min<int64_t>(112 * 1024, mostSharedBytes(arch));
-  while (pick.stages > 2 && tileSharedBytes(pick, bytes, transposed) > limit)
-    --pick.stages;
-  pick.sharedBytes = tileSharedBytes(pick, bytes, transposed);
-  return pick;
+  TileChoice best;
+  double least = 0;
+  bool hasWide = arch.major == 9 && arch.minor == 0;
+  for (const TileForm &form : tileForms)
+    for (int split = 1; split <= (arch.hasClusters() ? 8 : 1); split *= 2) {
+      if ((form.bk == 32) != (bytes == 4) || (form.isWide && (!hasWide || m <= 16)) || (split > 1 && k / split < 128))
+        continue;
+      TileChoice tile{form.bm, form.bn, form.bk, form.warpsM, form.warpsN, form.warpsK, form.isWide};
+      tile.split = split;
+      int64_t blocks = int64_t(divideCeil(m, tile.bm) * divideCeil(n, tile.bn)) * batch * split;
+      int64_t slice = divideCeil(divideCeil(k, tile.bk), split);
+      // One block a multiprocessor, or room for two.
+      int64_t limit = tile.isWide && blocks <= (split >= 4 ? 120 : 132) ? 227 * 1024 : 113 * 1024;
+      limit = std::min(limit, mostSharedBytes(arch));
+      tile.stages = std::clamp<int64_t>(slice, 2, 64);
+      while (tile.stages > 2 && tileSharedBytes(tile, bytes, transposed) > limit)
+        --tile.stages;
+      tile.sharedBytes = tileSharedBytes(tile, bytes, transposed);
+      double time = tileTime(tile, form.stage, blocks, slice);
+      if (tile.sharedBytes <= limit && (least == 0 || time < least)) {
+        least = time;
+        best = tile;
+      }
+    }
+  return best;
 }
 
 GemvChoice chooseGemv(int64_t batch, int64_t m, int64_t n, int64_t k, CudaArch arch) {

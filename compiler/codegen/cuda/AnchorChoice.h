@@ -12,11 +12,12 @@ namespace ogc::codegen {
 /// `ogc::gemm` and `ogc::conv`.
 struct TileChoice {
   int bm = 64, bn = 64, bk = 64;           ///< block tile
-  int warpsM = 2, warpsN = 2, warpsK = 1;
+  int warpsM = 2, warpsN = 2, warpsK = 1;  ///< warpgroups with the wide engine
+  bool isWide = false;                     ///< products by wgmma, which exists on sm_90a alone
   int stages = 2, split = 1;
   int sharedBytes = 0;
   Trigger trigger = Trigger::AfterWait;
-  int threads() const { return 32 * warpsM * warpsN * warpsK; }
+  int threads() const { return 32 * warpsM * warpsN * warpsK * (isWide ? 4 : 1); }
 };
 
 /// A product of `batch` times M x N x K with elements of `bytes`; `transposed` when B is stored [N, K].

@@ -47,28 +47,26 @@ std::string programText(ArrayRef<KernelText> kernels) {
   return text;
 }
 
-static std::vector<std::string> optionsFor(CudaArch arch, bool archFeatures) {
-  return {"--gpu-architecture=" + arch.name() + (archFeatures ? "a" : ""), "--std=c++17",
+/// sm_90 has no successor of its family, so code for it may use everything that it has (wgmma).
+static std::vector<std::string> optionsFor(CudaArch arch) {
+  bool isHopper = arch.major == 9 && arch.minor == 0;
+  return {"--gpu-architecture=" + arch.name() + (isHopper ? "a" : ""), "--std=c++17",
           "--diag-suppress=177"}; // digits of an index that an address did not need
 }
 
-/// Groups kernels of equal options into programs of about `programCost`, in order: the same kernels always make the same programs.
+/// Groups kernels into programs of about `programCost`, in order: the same kernels always make the same programs.
 static void addPrograms(ArrayRef<KernelText> texts, CudaArch arch, unsigned archIndex, std::vector<Program> &programs) {
-  for (bool archFeatures : {false, true}) {
-    unsigned cost = programCost;
-    for (auto [i, text] : llvm::enumerate(texts)) {
-      if (text.needsArchFeatures != archFeatures)
-        continue;
-      if (cost + text.cost > programCost) {
-        Program &program = programs.emplace_back();
-        program.name = arch.name() + "_" + std::to_string(programs.size() - 1);
-        program.arch = archIndex;
-        program.options = optionsFor(arch, archFeatures);
-        cost = 0;
-      }
-      cost += text.cost;
-      programs.back().kernels.push_back(i);
+  unsigned cost = programCost;
+  for (auto [i, text] : llvm::enumerate(texts)) {
+    if (cost + text.cost > programCost) {
+      Program &program = programs.emplace_back();
+      program.name = arch.name() + "_" + std::to_string(programs.size() - 1);
+      program.arch = archIndex;
+      program.options = optionsFor(arch);
+      cost = 0;
     }
+    cost += text.cost;
+    programs.back().kernels.push_back(i);
   }
 }
 

@@ -92,7 +92,7 @@ std::string CudaTypes::literal(TypedAttr value) const {
   return "";
 }
 
-unsigned elementBytes(Type type) {
+unsigned cudaElementBytes(Type type) {
   if (CudaTypes(true).name(type).empty() || isa<VectorType>(type))
     return 0;
   if (type.isIndex())

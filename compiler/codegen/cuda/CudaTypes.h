@@ -32,7 +32,7 @@ private:
 };
 
 /// Bytes of one element in a buffer (i1 takes one byte); 0 where the type has no CUDA form.
-unsigned elementBytes(mlir::Type type);
+unsigned cudaElementBytes(mlir::Type type);
 
 /// Names of the ONNX nodes a location stands for, each once, in order, joined by ", "; "unknown" for a location without names.
 std::string nodeNames(mlir::Location loc);

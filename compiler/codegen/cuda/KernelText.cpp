@@ -7,8 +7,11 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/Iterators.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/CSE.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
@@ -54,6 +57,9 @@ KernelBody::KernelBody(kern::KernelOp kernel, TypeRange extra)
 void KernelBody::finish() {
   builder.setInsertionPointToEnd(&getBlock());
   func::ReturnOp::create(builder, function.getLoc());
+  IRRewriter rewriter(builder);
+  DominanceInfo dominance(function);
+  eliminateCommonSubExpressions(rewriter, dominance, function);
   // Emission leaves index arithmetic behind that no access needs.
   function.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
     if (isOpTriviallyDead(op))
@@ -153,7 +159,17 @@ FailureOr<KernelText> printEntry(kern::KernelOp kernel, KernelBody &body, Launch
   return text;
 }
 
+/// The symbol becomes the name of a C++ function.
+static LogicalResult checkName(kern::KernelOp kernel) {
+  StringRef name = kernel.getSymName();
+  if (!name.empty() && !llvm::isDigit(name.front()) && llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; }))
+    return success();
+  return emitError(kernel.getLoc()) << "kernel name '" << name << "' is no C++ identifier";
+}
+
 FailureOr<KernelText> printKernel(kern::KernelOp kernel, CudaArch arch) {
+  if (failed(checkName(kernel)))
+    return failure();
   bool fits = false;
   if (kernel.getSchedule() == kern::Schedule::Row) {
     FailureOr<KernelText> text = printRow(kernel, arch, fits);

@@ -35,7 +35,6 @@ struct KernelText {
   std::string source;               ///< everything but the includes
   LaunchShape launch;
   unsigned cost = 1;                ///< relative time to compile it
-  bool needsArchFeatures = false;   ///< compile for sm_90a instead of sm_90
 };
 
 /// Prints a kernel for an architecture; a schedule that does not fit the body falls back to `pointwise`.

@@ -62,6 +62,14 @@ bool LaneAnalysis::update(Value value, Lane lane) {
 Lane LaneAnalysis::transfer(Operation *op) const {
   bool allUniform = llvm::all_of(op->getOperands(), [&](Value v) { return of(v).kind == Lane::Uniform; });
   Lane otherwise{allUniform ? Lane::Uniform : Lane::Varying, 1};
+  if (auto compare = dyn_cast<arith::CmpIOp>(op)) {
+    // Aligned lanes lie together below or above an aligned bound.
+    using P = arith::CmpIPredicate;
+    Lane a = of(compare.getLhs()), b = of(compare.getRhs());
+    bool isBound = llvm::is_contained({P::ult, P::slt, P::uge, P::sge}, compare.getPredicate());
+    if (isBound && a.kind == Lane::Consecutive && b.kind == Lane::Uniform && std::min(a.divisor, b.divisor) >= width)
+      return {Lane::Uniform, 1};
+  }
   if (op->getNumOperands() != 2 || !op->getResult(0).getType().isIndex())
     return otherwise;
   Lane a = of(op->getOperand(0)), b = of(op->getOperand(1));
@@ -215,7 +223,7 @@ private:
         mapping.map(value, spreadValues[i * mappings.size() + lane]);
   }
   /// Lanes that one access of at most 16 bytes can take.
-  int64_t chunk(Type element) const { return std::min<int64_t>(mappings.size(), 16 / std::max(1u, elementBytes(element))); }
+  int64_t chunk(Type element) const { return std::min<int64_t>(mappings.size(), 16 / std::max(1u, cudaElementBytes(element))); }
 
   OpBuilder &builder;
   const LaneAnalysis &analysis;

@@ -54,6 +54,10 @@ private:
 /// the values of lane-dependent arguments; `canWiden` must hold.
 void cloneLanes(mlir::OpBuilder &builder, mlir::Block &block, const LaneAnalysis &analysis, llvm::MutableArrayRef<mlir::IRMapping> mappings);
 
+/// Joins loads (and stores) of one buffer in one block whose last indices are `lanes`, neighbouring and aligned to their number, into
+/// vector accesses of at most 16 bytes. The innermost extent of the buffers is a multiple of the number of lanes.
+void groupAccesses(mlir::Block &block, llvm::ArrayRef<mlir::Value> lanes);
+
 } // namespace ogc::codegen
 
 #endif

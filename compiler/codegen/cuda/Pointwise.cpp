@@ -51,7 +51,7 @@ static SmallVector<Group> groupResults(Operation *yield) {
       group = &groups.emplace_back();
     group->results.push_back(number);
     group->elements = type.getNumElements();
-    group->elementBytes = std::max(group->elementBytes, elementBytes(type.getElementType()));
+    group->elementBytes = std::max(group->elementBytes, cudaElementBytes(type.getElementType()));
   }
   return groups;
 }
@@ -115,7 +115,7 @@ FailureOr<KernelText> printPointwise(kern::KernelOp kernel, CudaArch arch) {
     bytes = std::max(bytes, group.elementBytes);
   }
   for (Value input : kernel.getBody().getArguments())
-    bytes = std::max(bytes, elementBytes(bufferType(input).getElementType()));
+    bytes = std::max(bytes, cudaElementBytes(bufferType(input).getElementType()));
   PointwiseChoice choice = choosePointwise(total, bytes, arch);
 
   KernelBody body(kernel);

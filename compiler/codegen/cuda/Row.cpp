@@ -3,6 +3,7 @@
 // The elements of a row stay in registers from one stage to the next: the columns of a thread are unrolled, and ElementEmitter gives back
 // what it has emitted for the same column before. Sums are combined in a fixed order, so results repeat bit by bit.
 //
+#include "compiler/codegen/cuda/Lanes.h"
 #include "compiler/codegen/cuda/Schedules.h"
 #include "compiler/codegen/scalar/RowPlan.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -18,30 +19,62 @@ namespace ogc::codegen {
 namespace {
 
 struct RowChoice {
+  unsigned lanes;       ///< neighbouring elements of one access
   unsigned threadsARow; ///< a multiple of 32
   unsigned rowsABlock;  ///< more than one only with a warp a row
-  unsigned columns;     ///< of a thread
+  unsigned columns;     ///< groups of `lanes` elements of a thread
   bool unrolled;        ///< columns are straight-line code and stay in registers
   Trigger trigger;
 };
 
 } // namespace
 
-static RowChoice chooseRow(int64_t rows, int64_t width, CudaArch arch) {
-  RowChoice choice{32, 1, 0, true, Trigger::AfterWait};
-  constexpr int64_t mostUnrolled = 16;
-  if (width > 256) {
-    int64_t each = width <= 1024 ? 4 : 8;
-    choice.threadsARow = std::min<int64_t>(1024, llvm::alignTo(llvm::divideCeil(width, each), 32));
+static RowChoice chooseRow(int64_t rows, int64_t width, unsigned mostLanes, CudaArch arch) {
+  RowChoice choice{mostLanes, 32, 1, 0, true, Trigger::AfterWait};
+  constexpr int64_t mostElementsALane = 32, manyRows = 64, blocksThatFill = 132;
+  if (width <= 256)
+    while (choice.lanes > 1 && width / choice.lanes < 32)
+      choice.lanes /= 2;
+  int64_t units = width / choice.lanes;
+  // A warp a row needs no shared memory and no barrier; a block a row has more loads in flight.
+  bool isWarpARow = width <= 256 || (choice.lanes > 1 && rows >= manyRows && llvm::divideCeil(units, 32) * choice.lanes <= mostElementsALane);
+  if (!isWarpARow) {
+    int64_t elements = width <= 1024 ? 4 : 8;
+    choice.threadsARow = std::min<int64_t>(1024, llvm::alignTo(llvm::divideCeil(units, std::max<int64_t>(1, elements / choice.lanes)), 32));
   } else {
     // Warps of several rows share a block once there are more rows than blocks that run at the same time.
-    while (choice.rowsABlock < 8 && rows % (choice.rowsABlock * 2) == 0 && rows / (choice.rowsABlock * 2) >= 132)
+    while (choice.rowsABlock < 8 && rows % (choice.rowsABlock * 2) == 0 && rows / (choice.rowsABlock * 2) >= blocksThatFill)
       choice.rowsABlock *= 2;
   }
-  int64_t columns = llvm::divideCeil(width, choice.threadsARow);
-  choice.unrolled = columns <= mostUnrolled;
-  choice.columns = columns;
+  choice.columns = llvm::divideCeil(units, choice.threadsARow);
+  choice.unrolled = choice.columns * choice.lanes <= mostElementsALane;
+  if (!choice.unrolled) { // loops take single elements
+    choice.lanes = 1;
+    choice.columns = llvm::divideCeil(width, choice.threadsARow);
+  }
   return choice;
+}
+
+/// Elements that one access may take: the rows of all buffers must lie in their innermost dimension, as a multiple of it.
+static unsigned mostRowLanes(kern::KernelOp kernel, int64_t rows, int64_t width) {
+  unsigned bytes = 1;
+  SmallVector<Value> tensors(kernel.getBody().getArguments());
+  llvm::append_range(tensors, kernel.getBody().front().getTerminator()->getOperands());
+  for (Value tensor : tensors) {
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(tensor.getType()).getShape();
+    if (shape.empty() || shape.back() == 1)
+      continue;
+    if (shape.back() != width) {
+      if (ShapedType::getNumElements(shape) == rows) // one element a row
+        continue;
+      return 1;
+    }
+    bytes = std::max(bytes, cudaElementBytes(bufferType(tensor).getElementType()));
+  }
+  unsigned lanes = 16 / bytes;
+  while (width % lanes != 0)
+    lanes /= 2;
+  return lanes;
 }
 
 namespace {
@@ -55,21 +88,22 @@ public:
   KernelBody &getBody() { return body; }
 
 private:
-  /// One column of this thread: an index that is always in range, and whether the column exists (null: always).
+  /// Neighbouring columns of this thread: indices that are always in range, and whether they exist (null: always).
   struct Column {
-    Value index, inside;
+    SmallVector<Value> lanes;
+    Value inside;
   };
   using Accumulators = SmallVector<SmallVector<Value>>;
 
   Value constant(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
   void emitPosition();
   Column columnAt(Value number, bool mayPassEnd);
-  LogicalResult accumulate(ArrayRef<RowReduction> stage, Column column, Accumulators &accumulators);
+  LogicalResult accumulate(ArrayRef<RowReduction> stage, const Column &column, Accumulators &accumulators);
   LogicalResult emitStage(ArrayRef<RowReduction> stage);
   Value reduceAcross(const RowReduction &reduction, unsigned result, Value partial);
   Value shuffle(Value value, unsigned distance);
   LogicalResult emitOutputs();
-  LogicalResult storeColumn(Column column);
+  LogicalResult storeColumn(const Column &column);
   LogicalResult storeReduced();
 
   const RowPlan &plan;
@@ -96,24 +130,31 @@ void RowPrinter::emitPosition() {
   }
   if (choice.unrolled)
     for (unsigned i = 0; i < choice.columns; ++i)
-      columns.push_back(columnAt(constant(i), int64_t(i + 1) * choice.threadsARow > plan.width));
+      columns.push_back(columnAt(constant(i), int64_t(i + 1) * choice.threadsARow * choice.lanes > plan.width));
 }
 
-/// Past the end of a row a thread repeats its last element and drops the result: no branch, so values stay visible to later stages.
+/// Past the end of a row a thread repeats the last elements and drops the result: no branch, so values stay visible to later stages.
 RowPrinter::Column RowPrinter::columnAt(Value number, bool mayPassEnd) {
   IndexMath &math = emitter.indices();
-  Value column = math.add(loc, thread, math.mul(loc, number, choice.threadsARow));
-  if (!mayPassEnd)
-    return {column, Value()};
-  Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, column, constant(plan.width));
-  return {arith::MinUIOp::create(b, loc, column, constant(plan.width - 1)), inside};
+  Value first = math.mul(loc, math.add(loc, thread, math.mul(loc, number, choice.threadsARow)), choice.lanes);
+  Column column;
+  if (mayPassEnd) {
+    column.inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, first, constant(plan.width));
+    first = arith::MinUIOp::create(b, loc, first, constant(plan.width - choice.lanes));
+  }
+  for (unsigned lane = 0; lane < choice.lanes; ++lane)
+    column.lanes.push_back(math.add(loc, first, lane));
+  return column;
 }
 
-LogicalResult RowPrinter::accumulate(ArrayRef<RowReduction> stage, Column column, Accumulators &accumulators) {
+LogicalResult RowPrinter::accumulate(ArrayRef<RowReduction> stage, const Column &column, Accumulators &accumulators) {
   for (auto [reduction, values] : llvm::zip_equal(stage, accumulators)) {
-    SmallVector<Value> next = RowPlan::accumulate(emitter, reduction, row, column.index, values);
-    if (next.empty())
-      return failure();
+    SmallVector<Value> next = values;
+    for (Value index : column.lanes) {
+      next = RowPlan::accumulate(emitter, reduction, row, index, next);
+      if (next.empty())
+        return failure();
+    }
     for (auto [value, old] : llvm::zip_equal(next, values))
       old = column.inside ? Value(arith::SelectOp::create(b, loc, column.inside, value, old)) : value;
   }
@@ -125,7 +166,7 @@ LogicalResult RowPrinter::emitStage(ArrayRef<RowReduction> stage) {
   for (const RowReduction &reduction : stage)
     accumulators.push_back(RowPlan::neutral(b, reduction));
   if (choice.unrolled) {
-    for (Column column : columns)
+    for (const Column &column : columns)
       if (failed(accumulate(stage, column, accumulators)))
         return failure();
   } else {
@@ -205,24 +246,28 @@ Value RowPrinter::reduceAcross(const RowReduction &reduction, unsigned result, V
   return whole;
 }
 
-LogicalResult RowPrinter::storeColumn(Column column) {
-  SmallVector<std::pair<Value, const RowOutput *>> values;
+LogicalResult RowPrinter::storeColumn(const Column &column) {
+  struct Store {
+    Value value, buffer;
+    SmallVector<Value> indices;
+  };
+  SmallVector<Store> stores;
   for (const RowOutput &output : plan.outputs) {
     if (output.reduced)
       continue;
-    SmallVector<Value> indices = RowPlan::indicesAt(emitter.indices(), output.value, plan.rows, row, column.index);
-    values.push_back({emitter.emit(output.value, indices), &output});
-    if (!values.back().first)
-      return failure();
+    for (Value index : column.lanes) {
+      Store store{Value(), body.output(output.number), RowPlan::indicesAt(emitter.indices(), output.value, plan.rows, row, index)};
+      store.value = emitter.emit(output.value, store.indices);
+      if (!store.value)
+        return failure();
+      stores.push_back(store);
+    }
   }
   OpBuilder::InsertionGuard guard(b);
-  SmallVector<SmallVector<Value>> positions;
-  for (auto [value, output] : values)
-    positions.push_back(RowPlan::indicesAt(emitter.indices(), output->value, plan.rows, row, column.index));
-  if (column.inside && !values.empty())
+  if (column.inside && !stores.empty())
     b.setInsertionPointToStart(scf::IfOp::create(b, loc, column.inside, /*withElseRegion=*/false).thenBlock());
-  for (auto [entry, indices] : llvm::zip_equal(values, positions))
-    memref::StoreOp::create(b, loc, entry.first, body.output(entry.second->number), indices);
+  for (const Store &store : stores)
+    memref::StoreOp::create(b, loc, store.value, store.buffer, store.indices);
   return success();
 }
 
@@ -253,7 +298,7 @@ LogicalResult RowPrinter::emitOutputs() {
   if (llvm::all_of(plan.outputs, [](const RowOutput &output) { return output.reduced; }))
     return success();
   if (choice.unrolled) {
-    for (Column column : columns)
+    for (const Column &column : columns)
       if (failed(storeColumn(column)))
         return failure();
     return success();
@@ -272,6 +317,9 @@ LogicalResult RowPrinter::emit() {
       return failure();
   if (failed(emitOutputs()))
     return failure();
+  if (choice.lanes > 1)
+    for (const Column &column : columns)
+      groupAccesses(body.getBlock(), column.lanes);
   body.finish();
   return success();
 }
@@ -281,7 +329,7 @@ FailureOr<KernelText> printRow(kern::KernelOp kernel, CudaArch arch, bool &fits)
   fits = succeeded(plan) && plan->rows > 0 && plan->width > 0 && plan->rows <= (int64_t(1) << 30);
   if (!fits)
     return failure();
-  RowChoice choice = chooseRow(plan->rows, plan->width, arch);
+  RowChoice choice = chooseRow(plan->rows, plan->width, mostRowLanes(kernel, plan->rows, plan->width), arch);
   RowPrinter printer(kernel, *plan, choice);
   if (failed(printer.emit()))
     return failure();

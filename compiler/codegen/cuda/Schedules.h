@@ -31,7 +31,7 @@ public:
   mlir::ValueRange buffers() { return getBlock().getArguments().take_front(inputs + outputs); }
   unsigned numInputs() const { return inputs; }
 
-  /// Adds the terminator and removes dead code; call once, when the body is complete.
+  /// Adds the terminator, removes common and dead code; call once, when the body is complete.
   void finish();
 
 private:

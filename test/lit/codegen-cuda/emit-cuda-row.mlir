@@ -7,22 +7,23 @@
 // CHECK: // kernel softmax: grid 12, block 256, cluster 1, shared 0
 // CHECK: // kernel mean: grid 132, block 128, cluster 1, shared 0
 // CHECK-LABEL: softmax(const float
-// The last of the four columns of a thread may lie past the end.
+// Four columns a thread by one access; those of the last threads lie past the end, they repeat the last ones and drop the result.
 // CHECK: [[IN:v[0-9]+]] = (unsigned int)[[C:v[0-9]+]] < (unsigned int)1000;
-// CHECK: [[X:v[0-9]+]] = ogc::loadElement(a0 + {{v[0-9]+}} * 1000 + {{v[0-9]+}});
-// CHECK-COUNT-3: ogc::loadElement(
+// CHECK: [[AT:v[0-9]+]] = (unsigned int)[[C]] < (unsigned int)996 ? [[C]] : 996;
+// CHECK: [[X:v[0-9]+]] = ogc::loadVec<float, 4>(a0 + {{v[0-9]+}} * 1000 + [[AT]]);
 // CHECK: [[IN]] ?
 // CHECK: __shfl_xor_sync(0xffffffffu, {{v[0-9]+}}, 16, 32);
 // CHECK: __shared__ float [[PARTS:v[0-9]+]][8];
 // CHECK: __syncthreads();
-// CHECK-NOT: ogc::loadElement
-// CHECK: [[D:v[0-9]+]] = [[X]] - [[MAX:v[0-9]+]];
+// CHECK-NOT: ogc::load
+// CHECK: [[D:v[0-9]+]] = [[X]].v[0] - [[MAX:v[0-9]+]];
 // CHECK: [[E:v[0-9]+]] = expf([[D]]);
 // CHECK-COUNT-3: expf(
 // CHECK: __syncthreads();
 // CHECK-NOT: expf
 // CHECK: [[E]] / {{v[0-9]+}};
 // CHECK: if ([[IN]]) {
+// CHECK: ogc::storeVec(p1 + {{v[0-9]+}} * 1000 + [[AT]], {{v[0-9]+}});
 kern.kernel @softmax attributes {schedule = #kern.schedule<row>} {
 ^bb0(%x: tensor<12x1000xf32>):
   %reduced = tensor.empty() : tensor<12xf32>
