@@ -65,6 +65,8 @@ const Table &lowerings() {
     registerConvolution(t);
     registerPooling(t);
     registerAttention(t);
+    registerResize(t);
+    registerQuantization(t);
     return t;
   }();
   return table;

@@ -85,6 +85,8 @@ void registerMatMul(Table &table);
 void registerConvolution(Table &table);
 void registerPooling(Table &table);
 void registerAttention(Table &table);
+void registerResize(Table &table);
+void registerQuantization(Table &table);
 
 } // namespace ogc::lower
 
