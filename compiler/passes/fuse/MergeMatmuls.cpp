@@ -21,12 +21,25 @@ using fuse::mapOf;
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 int64_t lastExtent(Value value) { return typeOf(value).getShape().back(); }
 
-/// One column of generics, the i-th of each branch, that can be done as one over the joined last dimension.
+/// The next operation of each branch, when they can be done as one over the joined last dimension: element-wise operations, or reshapes
+/// that leave the last dimension alone.
 struct Layer {
-  SmallVector<linalg::GenericOp> ops; ///< one a branch
+  SmallVector<linalg::GenericOp> ops; ///< one a branch; empty for reshapes
+  SmallVector<Operation *> reshapes;  ///< one a branch; empty for element-wise operations
   SmallVector<int64_t> joinedDims;    ///< of each input the dimension to concatenate; -1: the same value in all branches
-  unsigned position;                  ///< of the input that is the branch's value
+  unsigned position = 0;              ///< of the input that is the branch's value
+
+  SmallVector<Operation *> all() const { return ops.empty() ? reshapes : SmallVector<Operation *>(ops.begin(), ops.end()); }
 };
+
+/// The groups of a reshape when its last dimension is a group by itself; else null.
+ArrayAttr groupsBesideLast(Operation *op) {
+  if (!fuse::isReshapeOp(op) || typeOf(op->getOperand(0)).getRank() == 0 || typeOf(op->getResult(0)).getRank() == 0 ||
+      lastExtent(op->getOperand(0)) != lastExtent(op->getResult(0)))
+    return {};
+  auto groups = op->getAttrOfType<ArrayAttr>("reassociation");
+  return groups && !groups.empty() && cast<ArrayAttr>(groups.getValue().back()).size() == 1 ? groups : ArrayAttr();
+}
 
 class Merger {
 public:
@@ -61,8 +74,8 @@ private:
     SmallVector<Layer> layers;
     while (std::optional<Layer> layer = nextLayer(branches)) {
       branches.clear();
-      for (linalg::GenericOp op : layer->ops)
-        branches.push_back(op.getResult(0));
+      for (Operation *op : layer->all())
+        branches.push_back(op->getResult(0));
       layers.push_back(std::move(*layer));
     }
     if (llvm::all_of(branches, [&](Value branch) { return mayBeSlice(branch); }))
@@ -85,8 +98,26 @@ private:
     return true;
   }
 
-  /// The generics that read `branches`, when they differ only in constants along the last dimension.
+  /// The reshapes that alone read `branches`, when they do the same to all dimensions but the last.
+  std::optional<Layer> nextReshapes(ArrayRef<Value> branches) {
+    Layer layer;
+    for (Value branch : branches) {
+      Operation *reshape = branch.hasOneUse() ? *branch.user_begin() : nullptr;
+      ArrayAttr groups = reshape ? groupsBesideLast(reshape) : ArrayAttr();
+      if (!groups)
+        return std::nullopt;
+      auto shape = [](Operation *op) { return typeOf(op->getResult(0)).getShape().drop_back(); };
+      if (!layer.reshapes.empty() && (reshape->getName() != layer.reshapes.front()->getName() || shape(reshape) != shape(layer.reshapes.front())))
+        return std::nullopt;
+      layer.reshapes.push_back(reshape);
+    }
+    return layer;
+  }
+
+  /// The operations that read `branches`, when they differ only in constants along the last dimension.
   std::optional<Layer> nextLayer(ArrayRef<Value> branches) {
+    if (std::optional<Layer> reshapes = nextReshapes(branches))
+      return reshapes;
     Layer layer;
     for (Value branch : branches) {
       auto generic = branch.hasOneUse() ? dyn_cast<linalg::GenericOp>(*branch.user_begin()) : linalg::GenericOp();
@@ -175,7 +206,7 @@ private:
     Value joined = kern::MatmulOp::create(builder, loc, joinedType(first.getResult()), first.getLhs(), joinConstants(loc, weights, 0),
                                           false, true, first.getMath());
     for (Layer &layer : layers)
-      joined = mergeLayer(layer, joined, joinedType(layer.ops.front().getResult(0)));
+      joined = mergeLayer(layer, joined, joinedType(layer.all().front()->getResult(0)));
 
     int64_t start = 0;
     for (Value branch : branches) {
@@ -188,15 +219,25 @@ private:
       branch.replaceAllUsesWith(tensor::ExtractSliceOp::create(builder, branch.getLoc(), joined, offsets, sizes, strides));
     }
     for (Layer &layer : llvm::reverse(layers))
-      for (linalg::GenericOp op : layer.ops)
-        op.erase();
+      for (Operation *op : layer.all())
+        op->erase();
     for (kern::MatmulOp matmul : matmuls)
       matmul.erase();
   }
 
   Value mergeLayer(Layer &layer, Value joined, RankedTensorType type) {
-    linalg::GenericOp first = *llvm::min_element(layer.ops, [](linalg::GenericOp a, linalg::GenericOp b) { return a->isBeforeInBlock(b); });
-    builder.setInsertionPoint(first);
+    SmallVector<Operation *> all = layer.all();
+    Operation *earliest = *llvm::min_element(all, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    builder.setInsertionPoint(earliest);
+    if (layer.ops.empty()) {
+      SmallVector<ReassociationIndices> groups;
+      for (Attribute group : groupsBesideLast(earliest))
+        groups.push_back(llvm::map_to_vector<2>(cast<ArrayAttr>(group), [](Attribute i) { return cast<IntegerAttr>(i).getInt(); }));
+      if (isa<tensor::CollapseShapeOp>(earliest))
+        return tensor::CollapseShapeOp::create(builder, earliest->getLoc(), type, joined, groups);
+      return tensor::ExpandShapeOp::create(builder, earliest->getLoc(), type, joined, groups);
+    }
+    auto first = cast<linalg::GenericOp>(earliest);
     SmallVector<Location> locs;
     for (linalg::GenericOp op : layer.ops)
       locs.push_back(op.getLoc());

@@ -61,3 +61,42 @@ func.func @apart(%x: tensor<1x4x8xf32>) -> (tensor<1x4x16xf32>, tensor<1x4x16xf3
   } -> tensor<1x4x16xf32>
   return %0, %2 : tensor<1x4x16xf32>, tensor<1x4x16xf32>
 }
+
+// -----
+
+#id = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#last = affine_map<(d0, d1, d2) -> (d2)>
+
+// Rows are split into batches before the bias is added: the reshape is done once too.
+// CHECK-LABEL: func @batches
+// CHECK: %[[M:.*]] = kern.matmul {{.*}} -> tensor<1x4x32xf32>
+// CHECK: %[[E:.*]] = tensor.expand_shape %[[M]] {{\[\[}}0, 1], [2], [3]] output_shape [1, 1, 4, 32]
+// CHECK: %[[R:.*]] = tensor.collapse_shape %[[E]] {{\[\[}}0], [1, 2], [3]]
+// CHECK: %[[S:.*]] = linalg.generic {{.*}} ins(%[[R]], %{{.*}} : tensor<1x4x32xf32>, tensor<32xf32>)
+// CHECK: %[[Q:.*]] = tensor.extract_slice %[[S]][0, 0, 0] [1, 4, 16] [1, 1, 1]
+// CHECK: %[[K:.*]] = tensor.extract_slice %[[S]][0, 0, 16] [1, 4, 16] [1, 1, 1]
+// CHECK: kern.matmul %[[Q]], %[[K]] {transpose_rhs}
+func.func @batches(%x: tensor<1x4x8xf32>) -> tensor<1x4x4xf32> {
+  %w = arith.constant dense<1.0> : tensor<1x8x16xf32>
+  %v = arith.constant dense<3.0> : tensor<1x8x16xf32>
+  %b = arith.constant dense<2.0> : tensor<16xf32>
+  %e = tensor.empty() : tensor<1x4x16xf32>
+  %0 = kern.matmul %x, %w {packed} : (tensor<1x4x8xf32>, tensor<1x8x16xf32>) -> tensor<1x4x16xf32>
+  %1 = tensor.expand_shape %0 [[0, 1], [2], [3]] output_shape [1, 1, 4, 16] : tensor<1x4x16xf32> into tensor<1x1x4x16xf32>
+  %2 = tensor.collapse_shape %1 [[0], [1, 2], [3]] : tensor<1x1x4x16xf32> into tensor<1x4x16xf32>
+  %3 = linalg.generic {indexing_maps = [#id, #last, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%2, %b : tensor<1x4x16xf32>, tensor<16xf32>) outs(%e : tensor<1x4x16xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %s = arith.addf %i, %j : f32
+    linalg.yield %s : f32
+  } -> tensor<1x4x16xf32>
+  %4 = kern.matmul %x, %v {packed} : (tensor<1x4x8xf32>, tensor<1x8x16xf32>) -> tensor<1x4x16xf32>
+  %5 = tensor.expand_shape %4 [[0, 1], [2], [3]] output_shape [1, 1, 4, 16] : tensor<1x4x16xf32> into tensor<1x1x4x16xf32>
+  %6 = tensor.collapse_shape %5 [[0], [1, 2], [3]] : tensor<1x1x4x16xf32> into tensor<1x4x16xf32>
+  %7 = linalg.generic {indexing_maps = [#id, #last, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%6, %b : tensor<1x4x16xf32>, tensor<16xf32>) outs(%e : tensor<1x4x16xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %s = arith.addf %i, %j : f32
+    linalg.yield %s : f32
+  } -> tensor<1x4x16xf32>
+  %8 = kern.matmul %3, %7 {transpose_rhs} : (tensor<1x4x16xf32>, tensor<1x4x16xf32>) -> tensor<1x4x4xf32>
+  return %8 : tensor<1x4x4xf32>
+}
