@@ -25,6 +25,8 @@ struct CompileOptions {
   std::string cpu = "host";
   /// Edges in one chain, the oracle for the derived edges.
   bool serial = false;
+  /// Programmatic edges between kernels, on architectures that have them (sm_90 and later).
+  bool pdl = true;
   /// Threads of the compiler itself; 0 means one a core.
   unsigned threads = 0;
   /// Folder of the compiled kernels' cache; empty for the default.

@@ -2,6 +2,8 @@
 #include "tools/ogc/CompileCommand.h"
 
 #include "compiler/pipeline/Compiler.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/raw_ostream.h"
 #include <memory>
@@ -55,6 +57,7 @@ void addCompileCommand(CLI::App &app, int &exitCode) {
       ->capture_default_str();
   command->add_option("--cpu", options->cpu, "processor of the cpu target: host, or an LLVM name such as x86-64-v3")->capture_default_str();
   command->add_flag("--serial", options->serial, "one chain of nodes in schedule order");
+  command->add_flag("!--no-pdl", options->pdl, "full edges only, no programmatic ones");
   command->add_option("--threads", options->threads, "threads of the compiler, 0: one a core")->capture_default_str();
   command->add_option("--cache-dir", options->cacheDir, "folder of compiled kernels; default: $OGC_CACHE_DIR/kernels or ~/.cache/ogc/kernels");
   std::vector<std::string> names;

@@ -231,7 +231,10 @@ __device__ __forceinline__ void attention(const typename C::Element *__restrict_
       int r = i / Chunks, d = i % Chunks * Vec, row = row0 + r, query = row / A::Group, head = keyHead * A::Group + row % A::Group;
       int valid = row < A::Rows ? most(0, least(Vec, A::D - d)) : 0;
       const T *src = q + ((long long)C::QSb * batch + (long long)C::QSs * query + (long long)C::QSh * head + (long long)C::QSd * d);
-      copyVector<T, Vec>(shared + (r * A::LdQ + d) * A::E, valid ? src : q, valid);
+      if constexpr (Vec * A::E >= 4)
+        copyVector<T, Vec>(shared + (r * A::LdQ + d) * A::E, valid ? src : q, valid);
+      else
+        *reinterpret_cast<T *>(shared + (r * A::LdQ + d) * A::E) = valid ? *src : T{};
     }
   }
   const T *keys = k + ((long long)C::KSb * batch + (long long)C::KSh * keyHead), *values = v + ((long long)C::VSb * batch + (long long)C::VSh * keyHead);

@@ -56,6 +56,44 @@ template <class C, class S> struct PixelLoader {
   }
 
   __device__ __forceinline__ void load(unsigned char *shared, int k0) const {
+    if constexpr (Vec * S::E < 4)
+      loadElements(shared, k0);
+    else
+      loadVectors(shared, k0);
+  }
+
+  /// For a few channels (an image): the thread keeps its column and walks down the pixels.
+  __device__ __forceinline__ void loadElements(unsigned char *shared, int k0) const {
+    int kh, kw, col = G::column(0);
+    long long offset = tap(k0 + col, kh, kw);
+    Corner at = corner(0);
+    copyElements<T, G::Steps>(shared, [&](int step, const T *&from, int &target) {
+      if constexpr (!G::Even)
+        col = G::column(step), offset = tap(k0 + col, kh, kw), at = corner(step);
+      else if constexpr ((int)G::RowStep > (int)C::OW)
+        at = corner(step);
+      else if (step > 0)
+        advance(at, step);
+      if (!at.used)
+        return false;
+      target = S::placeA(G::row(step), col);
+      if ((S::K % S::BK == 0 || k0 + col < S::K) && (Inside || ((unsigned)(at.top + kh) < (unsigned)C::H && (unsigned)(at.left + kw) < (unsigned)C::W)))
+        from = x + (at.offset + offset);
+      return true;
+    });
+  }
+  /// The pixel RowStep further on, at most one row of the output down.
+  __device__ __forceinline__ void advance(Corner &at, int step) const {
+    at.left += G::RowStep * C::StrideW;
+    at.offset += G::RowStep * C::StrideW * (long long)X::Sw;
+    if (at.left + C::PadLeft >= C::OW * C::StrideW) {
+      at.left -= C::OW * C::StrideW, at.top += C::StrideH;
+      at.offset += C::StrideH * (long long)X::Sh - C::OW * C::StrideW * (long long)X::Sw;
+    }
+    at.used = (G::Total % S::Threads == 0 || G::in(step)) && (S::M % S::BM == 0 || pixel0 + G::row(step) < S::M);
+  }
+
+  __device__ __forceinline__ void loadVectors(unsigned char *shared, int k0) const {
     int col = G::column(0) * Vec, kh, kw;
     long long offset = tap(k0 + col, kh, kw);
 #pragma unroll

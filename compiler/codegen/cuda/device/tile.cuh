@@ -52,16 +52,30 @@ template <class C, int M_, int N_, int K_> struct Tile {
 };
 
 /// Fills one vector of Vec elements of shared memory; `valid` elements come from src, the others become zero.
-/// Two-byte copies have no asynchronous form; they go through a register.
 template <class T, int Vec> __device__ __forceinline__ void copyVector(unsigned char *shared, const T *src, int valid) {
-  constexpr int Bytes = Vec * (int)sizeof(T);
-  if constexpr (Bytes >= 4)
-    copyAsync<Bytes>(sharedAddress(shared), src, valid * (int)sizeof(T));
-  else {
-    T x = {};
-    if (valid > 0)
-      x = *src;
-    *reinterpret_cast<T *>(shared) = x;
+  copyAsync<Vec * (int)sizeof(T)>(sharedAddress(shared), src, valid * (int)sizeof(T));
+}
+
+/// Copies of two bytes have no asynchronous form: some of them at a time go through registers. take(step, source, target) tells what
+/// step copies (a null source: zero) and returns false where there is nothing to do.
+template <class T, int Steps, class Take> __device__ __forceinline__ void copyElements(unsigned char *shared, const Take &take) {
+  constexpr int Batch = Steps < 8 ? Steps : 8;
+#pragma unroll
+  for (int base = 0; base < Steps; base += Batch) {
+    T value[Batch];
+    int target[Batch];
+#pragma unroll
+    for (int i = 0; i < Batch; ++i) {
+      const T *source = nullptr;
+      value[i] = T{};
+      target[i] = -1;
+      if (base + i < Steps && take(base + i, source, target[i]) && source)
+        value[i] = *source;
+    }
+#pragma unroll
+    for (int i = 0; i < Batch; ++i)
+      if (target[i] >= 0)
+        *reinterpret_cast<T *>(shared + target[i]) = value[i];
   }
 }
 
@@ -81,6 +95,18 @@ __device__ __forceinline__ void loadMatrix(unsigned char *shared, const T *origi
   using G = CopyGrid<Rows, Cols / Vec, Threads>;
   int row0 = G::row(0), col = G::column(0) * Vec;
   const T *source = origin + (row0 * sRow + col * sCol);
+  if constexpr (Vec * (int)sizeof(T) < 4) {
+    copyElements<T, G::Steps>(shared, [&](int step, const T *&from, int &target) {
+      int row = G::row(step), c = G::column(step);
+      if ((G::Total % Threads != 0 && !G::in(step)) || (!ZeroRows && row >= rows))
+        return false;
+      target = place(row, c);
+      if (row < rows && c < cols)
+        from = origin + (row * sRow + c * sCol);
+      return true;
+    });
+    return;
+  }
 #pragma unroll
   for (int step = 0; step < G::Steps; ++step) {
     int row = G::Even ? row0 + step * G::RowStep : G::row(step);
@@ -90,7 +116,8 @@ __device__ __forceinline__ void loadMatrix(unsigned char *shared, const T *origi
     if ((G::Total % Threads != 0 && !G::in(step)) || (!ZeroRows && !rowIn))
       continue;
     int valid = rowIn ? most(0, least(Vec, cols - col)) : 0;
-    copyVector<T, Vec>(shared + place(row, col), valid ? (G::Even ? source + step * G::RowStep * sRow : source) : origin, valid);
+    if constexpr (Vec * (int)sizeof(T) >= 4)
+      copyVector<T, Vec>(shared + place(row, col), valid ? (G::Even ? source + step * G::RowStep * sRow : source) : origin, valid);
   }
 }
 

@@ -1,0 +1,142 @@
+//===- CodeGeneration.cpp - the code of a bundle for all its targets ------===//
+#include "compiler/pipeline/CodeGeneration.h"
+
+#include "compiler/codegen/cpu/CompileKernels.h"
+#include "compiler/codegen/cuda/CompileKernels.h"
+#include "compiler/dialect/kern/Kern.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/xxhash.h"
+#include <thread>
+
+namespace ogc {
+
+using namespace mlir;
+
+namespace {
+
+bool isCudaArch(llvm::StringRef target) {
+  int number = 0;
+  return target.consume_front("sm_") && !target.getAsInteger(10, number) && number >= 75;
+}
+
+unsigned threadCount(const CompileOptions &options) {
+  return options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+}
+
+LogicalResult generateCpu(ArrayRef<kern::KernelOp> kernels, ModuleOp module, const CompileOptions &options, bundle::BundleParts &parts) {
+  FailureOr<codegen::CpuTarget> target = codegen::CpuTarget::named(options.cpu);
+  if (failed(target))
+    return module.emitError() << "unknown processor '" << options.cpu << "' for the cpu target";
+  codegen::CpuOptions cpu;
+  cpu.target = *target;
+  cpu.threads = threadCount(options);
+  FailureOr<codegen::CpuObject> object = codegen::compileKernels(kernels, cpu);
+  if (failed(object))
+    return failure();
+  parts.sharedObject.assign(object->image.begin(), object->image.end());
+  parts.cpuFeatures = object->features;
+  for (auto [code, entry] : llvm::zip(parts.kernels, object->kernels))
+    code.cpu = bundle::CpuEntry{entry.symbol, entry.units};
+  return success();
+}
+
+LogicalResult generateCuda(ArrayRef<kern::KernelOp> kernels, const CompileOptions &options, bundle::BundleParts &parts) {
+  codegen::CudaOptions cuda;
+  cuda.archs.clear();
+  for (const std::string &target : options.targets)
+    if (isCudaArch(target))
+      cuda.archs.push_back(target);
+  if (cuda.archs.empty())
+    return success();
+  if (!options.cacheDir.empty())
+    cuda.cacheDir = options.cacheDir;
+  cuda.threads = threadCount(options);
+  cuda.dumpDir = options.dumpDir;
+  FailureOr<codegen::CudaModule> code = codegen::compileKernels(kernels, cuda);
+  if (failed(code))
+    return failure();
+  for (const codegen::CudaArchModule &arch : code->archs) {
+    unsigned first = parts.cubins.size();
+    for (const std::vector<char> &cubin : arch.cubins)
+      parts.cubins.push_back({arch.arch, std::string(cubin.begin(), cubin.end())});
+    for (auto [kernel, compiled] : llvm::zip(parts.kernels, arch.kernels)) {
+      bundle::CudaLaunch launch;
+      launch.cubin = first + compiled.cubin;
+      launch.entry = compiled.name;
+      launch.grid = {compiled.launch.grid, 1, 1};
+      launch.block = {compiled.launch.block, 1, 1};
+      launch.cluster = {compiled.launch.cluster, 1, 1};
+      launch.sharedBytes = compiled.launch.dynamicSharedBytes;
+      kernel.cuda.push_back(launch);
+    }
+  }
+  return success();
+}
+
+/// Flags that change the result, spelled as on the command line: no paths, no thread counts.
+std::vector<std::string> provenanceFlags(const CompileOptions &options) {
+  std::vector<std::string> flags;
+  for (const std::string &shapes : options.shapes)
+    flags.push_back("--shapes=" + shapes);
+  for (const std::string &target : options.targets)
+    flags.push_back("--target=" + target);
+  flags.push_back("--precision=" + options.precision);
+  flags.push_back("--gemm=" + options.gemm);
+  if (options.serial)
+    flags.push_back("--serial");
+  if (!options.pdl)
+    flags.push_back("--no-pdl");
+  return flags;
+}
+
+std::string fileHash(llvm::StringRef path) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return "";
+  llvm::StringRef bytes = (*buffer)->getBuffer();
+  return llvm::formatv("xxh3:{0:x-16}", llvm::xxh3_64bits(bytes));
+}
+
+} // namespace
+
+LogicalResult checkTargets(MLIRContext &context, const CompileOptions &options) {
+  bool wrong = options.targets.empty();
+  if (wrong)
+    emitError(UnknownLoc::get(&context)) << "no target given, expected cpu or sm_XX";
+  llvm::StringSet<> seen;
+  for (const std::string &target : options.targets) {
+    if (target != "cpu" && !isCudaArch(target)) {
+      emitError(UnknownLoc::get(&context)) << "unknown target '" << target << "', expected cpu or sm_XX with XX of at least 75";
+      wrong = true;
+    } else if (!seen.insert(target).second) {
+      emitError(UnknownLoc::get(&context)) << "target '" << target << "' is given twice";
+      wrong = true;
+    }
+  }
+  return failure(wrong);
+}
+
+LogicalResult generateCode(ModuleOp module, const CompileOptions &options, bundle::BundleParts &parts) {
+  SmallVector<kern::KernelOp> kernels(module.getOps<kern::KernelOp>());
+  for (kern::KernelOp kernel : kernels)
+    parts.kernels.push_back({kernel.getSymName().str(), {}, std::nullopt});
+  if (llvm::is_contained(options.targets, "cpu") && failed(generateCpu(kernels, module, options, parts)))
+    return failure();
+  if (failed(generateCuda(kernels, options, parts)))
+    return failure();
+  parts.weightsMode = options.weights == "none"       ? bundle::WeightsMode::None
+                      : options.weights == "external" ? bundle::WeightsMode::External
+                                                      : bundle::WeightsMode::Inline;
+  parts.provenance.model = llvm::sys::path::filename(options.modelPath).str();
+  parts.provenance.modelHash = fileHash(options.modelPath);
+  parts.provenance.flags = provenanceFlags(options);
+  parts.provenance.versions = {"llvm " LLVM_VERSION_STRING};
+  return success();
+}
+
+} // namespace ogc

@@ -1,0 +1,121 @@
+//===- Compiler.cpp - from an ONNX file to a bundle -----------------------===//
+#include "compiler/pipeline/Compiler.h"
+
+#include "compiler/codegen/cpu/CompileKernels.h"
+#include "compiler/dialect/cg/Cg.h"
+#include "compiler/dialect/kern/Kern.h"
+#include "compiler/dialect/onnx/OnnxDialect.h"
+#include "compiler/import/Importer.h"
+#include "compiler/pipeline/CodeGeneration.h"
+#include "compiler/pipeline/Pipelines.h"
+#include "compiler/pipeline/PhaseRunner.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+
+namespace ogc {
+
+using namespace mlir;
+
+namespace {
+
+/// Writes nothing yet: fails now, rather than after minutes of work, when the output cannot be created.
+LogicalResult checkOutput(MLIRContext &context, llvm::StringRef path) {
+  llvm::SmallString<128> folder(path);
+  llvm::sys::path::remove_filename(folder);
+  if (folder.empty())
+    folder = ".";
+  if (!llvm::sys::fs::is_directory(folder))
+    return emitError(UnknownLoc::get(&context)) << "cannot write '" << path << "': '" << folder.str() << "' is not a folder";
+  if (llvm::sys::fs::is_directory(path))
+    return emitError(UnknownLoc::get(&context)) << "cannot write '" << path << "': it is a folder";
+  if (std::error_code error = llvm::sys::fs::access(folder, llvm::sys::fs::AccessMode::Write))
+    return emitError(UnknownLoc::get(&context)) << "cannot write '" << path << "': " << error.message();
+  return success();
+}
+
+/// One line a graph: what a person wants to know of a finished compilation.
+void printSummary(ModuleOp module, llvm::StringRef path) {
+  int64_t weightBytes = 0;
+  for (auto weight : module.getOps<cg::WeightOp>())
+    weightBytes = std::max<int64_t>(weightBytes, weight.getOffsetBytes());
+  uint64_t fileBytes = 0;
+  (void)llvm::sys::fs::file_size(path, fileBytes);
+  llvm::outs() << llvm::formatv("{0}: {1:f1} MB\n", path, fileBytes / 1e6);
+  for (auto graph : module.getOps<cg::GraphOp>()) {
+    size_t nodes = 0, edges = 0;
+    for (Operation &node : graph.getBody().front()) {
+      ++nodes;
+      edges += node.getNumOperands();
+    }
+    llvm::outs() << llvm::formatv("graph {0}: {1} nodes, {2} edges, scratch {3:f2} MB (bound {4:f2} MB)\n", graph.getSymName(), nodes, edges,
+                                  graph.getScratchBytes() / 1e6, graph.getScratchBoundBytes() / 1e6);
+  }
+}
+
+/// Runs the phases that rewrite IR, up to and with `last`.
+LogicalResult runIrPhases(ModuleOp module, const CompileOptions &options, PhaseRunner &runner, Phase last) {
+  for (Phase phase : phases) {
+    if (phase > last || phase >= Phase::Codegen)
+      break;
+    if (failed(runner.runPasses(phase, module, [&](OpPassManager &manager) { addPhasePasses(phase, options, manager); })))
+      return failure();
+  }
+  return success();
+}
+
+} // namespace
+
+void loadDialects(MLIRContext &context) {
+  DialectRegistry registry;
+  registry.insert<onnx::OnnxDialect, kern::KernDialect, cg::CgDialect, func::FuncDialect, arith::ArithDialect, linalg::LinalgDialect,
+                  math::MathDialect, tensor::TensorDialect>();
+  codegen::registerCpuCodegenDialects(registry);
+  context.appendDialectRegistry(registry);
+  context.loadAllAvailableDialects();
+}
+
+LogicalResult compile(MLIRContext &context, const CompileOptions &given) {
+  CompileOptions options = given;
+  if (options.outputPath.empty() && !options.stopAfter) {
+    llvm::SmallString<128> path(llvm::sys::path::filename(options.modelPath));
+    llvm::sys::path::replace_extension(path, ".ogc");
+    options.outputPath = path.str();
+  }
+  if (failed(checkTargets(context, options)) || (!options.outputPath.empty() && failed(checkOutput(context, options.outputPath))))
+    return failure();
+
+  PhaseRunner runner(options);
+  OwningOpRef<ModuleOp> module;
+  if (failed(runner.runStep(Phase::Import, [&] {
+        module = importModel(context, options.modelPath);
+        return success(static_cast<bool>(module));
+      })))
+    return failure();
+
+  Phase last = options.stopAfter.value_or(Phase::Bundle);
+  if (failed(runIrPhases(*module, options, runner, last)))
+    return failure();
+  if (last < Phase::Codegen)
+    return PhaseRunner::writeIr(*module, options.outputPath.empty() ? "-" : options.outputPath);
+
+  bundle::BundleParts parts;
+  if (failed(runner.runStep(Phase::Codegen, [&] { return generateCode(*module, options, parts); })))
+    return failure();
+  if (last == Phase::Codegen)
+    return PhaseRunner::writeIr(*module, options.outputPath.empty() ? "-" : options.outputPath);
+  if (failed(runner.runStep(Phase::Bundle, [&] { return bundle::writeBundle(*module, parts, options.outputPath); })))
+    return failure();
+  printSummary(*module, options.outputPath);
+  if (options.timing)
+    runner.printTimes();
+  return success();
+}
+
+} // namespace ogc
