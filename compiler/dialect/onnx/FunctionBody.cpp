@@ -3,6 +3,7 @@
 
 #include "compiler/dialect/onnx/InferenceContext.h"
 #include "compiler/dialect/onnx/NodeBuilder.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -24,17 +25,27 @@ private:
   OperationContext context;
 };
 
-/// The body of an operator in its newest form; empty when it has none here. `version` is the opset of its nodes unless the body says else.
+bool hasSubgraphs(const ::onnx::FunctionProto &body) {
+  return llvm::any_of(body.node(), [](const ::onnx::NodeProto &node) {
+    return llvm::any_of(node.attribute(), [](const ::onnx::AttributeProto &attribute) { return attribute.has_g(); });
+  });
+}
+
+/// The body of an operator in its newest form; empty when it has none here, or one with loops in it.
 std::optional<::onnx::FunctionProto> findBody(Operation *op) {
   const ::onnx::OpSchema *schema = findNewestSchema(getOpType(op));
   if (!schema)
     return std::nullopt;
   try {
     ::onnx::FunctionProto body;
-    if (schema->HasContextDependentFunction() && schema->BuildContextDependentFunction(BodyContext(op), body))
+    if (!schema->HasContextDependentFunction() || !schema->BuildContextDependentFunction(BodyContext(op), body)) {
+      const ::onnx::FunctionProto *fixed = schema->GetFunction();
+      if (!fixed)
+        return std::nullopt;
+      body = *fixed;
+    }
+    if (!hasSubgraphs(body))
       return body;
-    if (const ::onnx::FunctionProto *fixed = schema->GetFunction())
-      return *fixed;
   } catch (const std::exception &) {
     // A builder that cannot cope with the operands: as if there were none.
   }
@@ -94,10 +105,6 @@ private:
       node.inputs.push_back(value);
     }
     for (const ::onnx::AttributeProto &attribute : proto.attribute()) {
-      if (attribute.has_g()) {
-        reason = "its function body has subgraphs, which is not supported";
-        return failure();
-      }
       FailureOr<Attribute> value = attributeOf(attribute);
       if (failed(value))
         return failure();
