@@ -37,7 +37,7 @@ MAY_INCLUDE = {
     "runtime_lib/src/cpu": RUNTIME + ["runtime_lib/src"],
     "runtime_lib/src/cuda": RUNTIME + ["runtime_lib/src"],
     "tools/common": RUNTIME + ["runtime_lib/src"],
-    "tools/ogc": ["compiler/pipeline", "tools/common"],
+    "tools/ogc": ["compiler/bundle", "compiler/pipeline", "tools/common"],
     "tools/ogc-opt": COMPILER,
     "tools/ogc-rt": ["tools/common"],
 }

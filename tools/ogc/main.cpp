@@ -1,13 +1,18 @@
 //===- main.cpp - the ogc program -----------------------------------------===//
+#include "compiler/bundle/BundleReader.h"
 #include "tools/common/Commands.h"
 #include "tools/ogc/CompileCommand.h"
+
+#include "llvm/Support/raw_ostream.h"
 
 int main(int argc, char **argv) {
   CLI::App app("ogc: compiles ONNX models to CUDA graphs and runs them", "ogc");
   app.require_subcommand(1);
   int exitCode = 0;
   ogc::tools::addCompileCommand(app, exitCode);
-  ogc::tools::addRuntimeCommands(app, exitCode);
+  ogc::tools::CommandHooks hooks;
+  hooks.printIr = [](const std::string &path) { return ogc::bundle::printBundleIr(path, llvm::outs()); };
+  ogc::tools::addRuntimeCommands(app, exitCode, hooks);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

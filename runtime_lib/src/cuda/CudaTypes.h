@@ -86,7 +86,7 @@ struct MemAccessDesc { // CUmemAccessDesc
   int flags;
 };
 
-union LaunchAttributeValue { // CUlaunchAttributeValue
+union alignas(8) LaunchAttributeValue { // CUlaunchAttributeValue
   char pad[64];
   struct {
     unsigned x, y, z;

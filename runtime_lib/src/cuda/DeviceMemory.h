@@ -46,7 +46,7 @@ private:
 
   const DriverApi *api_ = nullptr;
   CUdeviceptr address_ = 0;
-  uint64_t bytes_ = 0;
+  uint64_t bytes_ = 0, reservedBytes_ = 0;
   CUmemHandle handle_ = 0;
   bool created_ = false, mapped_ = false;
 };
