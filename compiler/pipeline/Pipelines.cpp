@@ -6,7 +6,6 @@
 #include "compiler/passes/lower/Lowering.h"
 #include "compiler/passes/lower/Passes.h"
 #include "compiler/passes/normalize/Passes.h"
-#include "compiler/passes/normalize/Passes.h"
 #include "compiler/passes/plan/Passes.h"
 #include "compiler/passes/specialize/Passes.h"
 
@@ -26,7 +25,6 @@ void addSpecializePasses(const CompileOptions &options, OpPassManager &manager) 
   manager.addPass(specialize::createSpecializeShapes(specialize));
   manager.addNestedPass<func::FuncOp>(specialize::createFoldShapes());
   manager.addNestedPass<func::FuncOp>(specialize::createVerifyStatic());
-  normalize::addFormPasses(manager, hasLowering);
   normalize::addFormPasses(manager, hasLowering);
   manager.addNestedPass<func::FuncOp>(specialize::createFoldShapes()); // function bodies bring shape arithmetic of their own
 }
