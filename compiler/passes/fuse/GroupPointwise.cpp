@@ -3,8 +3,8 @@
 // Works from the results back to the inputs, so that all users of an operation have been placed before it. A region computes each element of
 // its result by pulling on its body; an operation may join the region of its users when that does not repeat much work:
 //
-//   - it is read at most once for each of its elements: always;
-//   - it is read more often (broadcast, overlapping windows): when what is repeated stays within `repeatBudget` scalar operations and two loads
+//   - it is read at most once for each of its elements, or several times for the same element of the result: always;
+//   - it is read more often (broadcast, overlapping windows, readers at different positions): when what is repeated stays within `repeatBudget` scalar operations and two loads
 //     for each reading element, and contains no reduction;
 //   - it is read at computed positions, or by several operations of a row: likewise;
 //   - its users lie in several regions: likewise, it is then computed in each of them.
@@ -53,6 +53,7 @@ struct Demand {
   SmallVector<int> homes;        ///< the groups that contain the users, in order of first use
   const char *refusal = nullptr; ///< why it must be stored, if it must
   bool isRepeated = false;       ///< its elements are read more than once
+  bool isInPlace = true;         ///< all users want element i for element i of the result
   int64_t budget = repeatBudget; ///< the least that the users leave
 };
 
@@ -106,9 +107,17 @@ private:
     return (iterations + elements - 1) / elements;
   }
 
+  /// True when `use` wants an element for the same element of the result of its region.
+  bool isInPlace(const Use &use) {
+    auto generic = dyn_cast<linalg::GenericOp>(use.user);
+    return generic && grouping.info(use.user).isInPlace && !use.isCaptured && !use.isReshaped && isElementwise(generic) &&
+           mapOf(*use.operand).isIdentity();
+  }
+
   Demand demandOf(Operation *op) {
     Demand demand;
     llvm::SmallDenseSet<int> seen;
+    llvm::SmallDenseSet<std::pair<Operation *, AffineMap>> reads; // at possibly different positions
     int numRowReads = 0;
     for (Value result : op->getResults()) {
       for (Use use : grouping.usesOf(result)) {
@@ -121,11 +130,14 @@ private:
         if (userInfo.isRepeated || userInfo.isInlined)
           demand.budget = std::min(demand.budget, userInfo.budget);
         demand.isRepeated |= userInfo.isRepeated || userInfo.isInlined || readsPerElement(use) > 1;
+        demand.isInPlace &= isInPlace(use);
+        bool isMapped = isa<linalg::LinalgOp>(use.user) && !use.isCaptured;
+        reads.insert({use.user, isMapped ? mapOf(*use.operand) : AffineMap()});
         numRowReads += llvm::any_of(homesOf(use.user), [&](int home) { return grouping.group(home).kind == GroupKind::Row; });
       }
     }
-    // The passes over a row pull on what they read again.
-    demand.isRepeated |= numRowReads > 1;
+    // Users at different positions compute it anew, and so do the passes over a row.
+    demand.isRepeated |= numRowReads > 1 || (reads.size() > 1 && !demand.isInPlace);
     return demand;
   }
 
@@ -148,6 +160,7 @@ private:
     }
     if (!demand.refusal && demand.homes.size() == 1 && (!demand.isRepeated || isCheap(op, demand))) {
       info.isRepeated = demand.isRepeated;
+      info.isInPlace = demand.isInPlace;
       info.budget = demand.budget - costOf(op);
       grouping.addToGroup(demand.homes.front(), op);
       return;
@@ -167,6 +180,7 @@ private:
     else
       grouping.noteMiss(op, -1, "read by several regions and too dear to repeat");
     grouping.addGroup(GroupKind::Pointwise, op);
+    info.isInPlace = true;
   }
 
   /// An element-wise operation read by an element-wise one of equal shape is computed there and stored as well.
@@ -176,15 +190,22 @@ private:
       return false;
     for (Use use : grouping.usesOf(op->getResult(0))) {
       auto user = dyn_cast<linalg::GenericOp>(use.user);
-      if (!user || whyNotPulled(op, use) || !isElementwise(user) || use.isReshaped || use.isCaptured || !mapOf(*use.operand).isIdentity())
+      if (!user || whyNotPulled(op, use) || !isInPlace(use))
         continue;
       const OpInfo &userInfo = grouping.info(user);
-      if (userInfo.group < 0 || userInfo.isRepeated || !storesShape(userInfo.group, op) || grouping.wouldFormCycle(userInfo.group, op))
+      if (userInfo.group < 0 || userInfo.isRepeated || !storesShape(userInfo.group, op) || !isWantedInPlace(userInfo.group, op) ||
+          grouping.wouldFormCycle(userInfo.group, op))
         continue;
       grouping.addToGroup(userInfo.group, op);
+      grouping.info(op).isInPlace = true;
       return true;
     }
     return false;
+  }
+
+  /// True when region `id` wants `op` only in place: what it stores it cannot read back.
+  bool isWantedInPlace(int id, Operation *op) {
+    return llvm::all_of(grouping.usesOf(op->getResult(0)), [&](const Use &use) { return !llvm::is_contained(homesOf(use.user), id) || isInPlace(use); });
   }
 
   /// True when the region's results have the shape of the result of `op`; its first member is its result.

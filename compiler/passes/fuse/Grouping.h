@@ -38,6 +38,7 @@ struct OpInfo {
   llvm::SmallVector<int> homes; ///< of an inlined operation: the groups it is cloned into
   int64_t budget = 0;       ///< scalar operations that producers may still add for each element, when computed more than once
   bool isRepeated = false;  ///< its elements are computed more than once in its region
+  bool isInPlace = false;   ///< in a pointwise region: element i is computed for element i of the result, and for nothing else
 };
 
 /// A use of a value, seen through reshapes.

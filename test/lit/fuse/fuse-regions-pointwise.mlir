@@ -98,3 +98,31 @@ func.func @gather(%t: tensor<9x8xf32>, %ids: tensor<4xi64>) -> tensor<4x8xf32> {
   } -> tensor<4x8xf32>
   return %2 : tensor<4x8xf32>
 }
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#t = affine_map<(d0, d1) -> (d1, d0)>
+
+// Read at two positions, an operation would be computed twice for each result: a dear one is stored. (Otherwise a chain of such steps
+// would double the work with each.)
+// CHECK-LABEL: func @symmetric
+// CHECK: %[[R:.*]] = kern.region(%arg0)
+// CHECK: %[[S:.*]] = kern.region(%[[R]])
+// CHECK: return %[[S]]
+func.func @symmetric(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %e = tensor.empty() : tensor<8x8xf32>
+  %0 = linalg.generic {indexing_maps = [#id, #t, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %x : tensor<8x8xf32>, tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %s = math.tanh %i : f32
+    %u = arith.addf %s, %j : f32
+    linalg.yield %u : f32
+  } -> tensor<8x8xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #t, #id], iterator_types = ["parallel", "parallel"]} ins(%0, %0 : tensor<8x8xf32>, tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %s = math.tanh %i : f32
+    %u = arith.addf %s, %j : f32
+    linalg.yield %u : f32
+  } -> tensor<8x8xf32>
+  return %1 : tensor<8x8xf32>
+}
