@@ -18,39 +18,73 @@ Value headsInside(Node &n, int i, int64_t heads) {
   return transpose(n.b, n.in(i), {0, 2, 1, 3});
 }
 
-/// The mask as an additive bias [B or 1, H or 1, S or 1, T], combined with causality where the anchor cannot express it.
+/// Which keys a query sees, as far as the anchor cannot express it. The position of query s is s + offset.
 struct Mask {
-  Value mask;             ///< operand attn_mask as rank 4, or null
-  bool causal = false;    ///< query s sees keys t <= s + offset
-  int64_t offset = 0;
+  Value mask;              ///< operand attn_mask as rank 4, or null
+  Value valid;             ///< operand nonpad_kv_seqlen, the number of keys that count in each batch, or null
+  bool causal = false;     ///< keys at or before the query
+  int64_t left = -1;       ///< at most so many positions before the query; -1: any number
+  int64_t right = -1;      ///< likewise after it
+  int64_t offset = 0;      ///< without `valid`; with it the offset is that number less the number of queries
+
+  bool dependsOnQuery() const { return causal || left >= 0 || right >= 0; }
+  bool isEmpty() const { return !mask && !valid && !dependsOnQuery(); }
 };
 
-/// Additive bias of a boolean mask, an additive mask and causality; f32. T may exceed the mask's last extent: keys past it are hidden.
-Value additiveBias(Node &n, const Mask &mask, int64_t queries, int64_t keys) {
-  Shape shape{1, 1, mask.causal ? queries : 1, keys};
-  SmallVector<Value> operands;
-  bool isBool = false;
+/// The mask padded to all keys: those past its end are hidden. (An extent of one is a broadcast.)
+Value padMask(Node &n, Value mask, int64_t keys) {
+  int64_t missing = keys - shapeOf(mask)[3];
+  if (missing <= 0 || shapeOf(mask)[3] == 1)
+    return mask;
+  Scalar s(n.b, n.op.getLoc());
+  Type element = elementOf(mask);
+  return pad(n.b, mask, {0, 0, 0, 0}, {0, 0, 0, missing}, element.isInteger(1) ? s.icst(element, 0) : s.lowest(element, false));
+}
+
+/// True (i1) where the query at domain dimension 2 sees the key at dimension 3; null when it sees all. `valid` may be null.
+Value isVisible(Scalar &s, const Mask &mask, Value valid, int64_t queries) {
+  Type i64 = s.b.getI64Type();
+  auto position = [&](int64_t d) -> Value { return arith::IndexCastOp::create(s.b, i64, linalg::IndexOp::create(s.b, d)); };
+  Value key = position(3), visible;
+  auto require = [&](Compare c, Value x, Value y) {
+    Value condition = s.cmp(c, x, y, false);
+    visible = visible ? arith::AndIOp::create(s.b, visible, condition).getResult() : condition;
+  };
+  if (valid)
+    require(Compare::Less, key, valid);
+  if (!mask.dependsOnQuery())
+    return visible;
+  Value offset = valid ? s.sub(valid, s.icst(i64, queries)) : s.icst(i64, mask.offset);
+  Value query = s.add(position(2), offset);
+  if (mask.causal)
+    require(Compare::LessOrEqual, key, query);
+  if (mask.left >= 0)
+    require(Compare::GreaterOrEqual, key, s.sub(query, s.icst(i64, mask.left)));
+  if (mask.right >= 0)
+    require(Compare::LessOrEqual, key, s.add(query, s.icst(i64, mask.right)));
+  return visible;
+}
+
+/// Everything that hides keys as one additive bias [B or 1, H or 1, S or 1, T] in f32: -inf where hidden.
+Value additiveBias(Node &n, Mask mask, int64_t batch, int64_t queries, int64_t keys) {
+  MLIRContext *context = n.b.getContext();
+  Shape shape{mask.valid ? batch : 1, 1, mask.dependsOnQuery() ? queries : 1, keys};
+  SmallVector<Operand> operands;
   if (mask.mask) {
-    Value v = mask.mask;
-    isBool = elementOf(v).isInteger(1);
-    int64_t missing = keys - shapeOf(v)[3];
-    Scalar s(n.b, n.op.getLoc());
-    if (missing > 0 && shapeOf(v)[3] != 1)
-      v = pad(n.b, v, {0, 0, 0, 0}, {0, 0, 0, missing}, isBool ? s.icst(elementOf(v), 0) : s.lowest(elementOf(v), false));
+    mask.mask = padMask(n, mask.mask, keys);
     for (int d = 0; d < 3; ++d)
-      shape[d] = std::max(shape[d], shapeOf(v)[d]);
-    operands.push_back(v);
+      shape[d] = std::max(shape[d], shapeOf(mask.mask)[d]);
+    operands.push_back({mask.mask, broadcastMap(context, shapeOf(mask.mask), shape)});
   }
-  return elementwise(n.b, shape, n.b.getF32Type(), operands, [&](Scalar &s, ValueRange x) {
+  if (mask.valid)
+    operands.push_back({mask.valid, AffineMap::get(4, 0, getAffineDimExpr(0, context), context)});
+  return mapElements(n.b, shape, n.b.getF32Type(), operands, [&](Scalar &s, ValueRange x) {
     Type f32 = s.b.getF32Type();
-    Value zero = s.cst(f32, 0.0), hidden = s.lowest(f32, false), bias = zero;
-    if (!x.empty())
-      bias = isBool ? s.select(x[0], zero, hidden) : s.cast(x[0], false, f32, false);
-    if (!mask.causal)
-      return bias;
-    Value query = linalg::IndexOp::create(s.b, 2), key = linalg::IndexOp::create(s.b, 3);
-    Value visible = s.cmp(Compare::LessOrEqual, key, s.add(query, s.icst(s.b.getIndexType(), mask.offset)), false);
-    return s.select(visible, bias, hidden);
+    Value bias = s.cst(f32, 0.0), hidden = s.lowest(f32, false);
+    if (mask.mask)
+      bias = x[0].getType().isInteger(1) ? s.select(x[0], bias, hidden) : s.cast(x[0], false, f32, false);
+    Value visible = isVisible(s, mask, mask.valid ? x.back() : Value(), queries);
+    return visible ? s.select(visible, bias, hidden) : bias;
   });
 }
 
@@ -68,11 +102,6 @@ LogicalResult checkAttributes(Node &n) {
   n.op.ignore("qk_matmul_output_mode");
   if (n.op.getF32("softcap", 0.0f) != 0.0f)
     return n.fail("softcap is not supported");
-  for (StringRef name : {"left_window_size", "right_window_size"})
-    if (n.op.getI64(name, -1) >= 0)
-      return n.fail(name + " is not supported");
-  if (n.has(6))
-    return n.fail("operand nonpad_kv_seqlen is not supported");
   if (n.op.isOutputUsed(3))
     return n.fail("output qk_matmul_output is not supported");
   if (!isAnchorElement(n.inElement(0)))
@@ -102,16 +131,18 @@ LogicalResult attention(Node &n) {
   // The anchor aligns causality with the last key, ONNX with the first key after the past.
   Mask mask;
   bool causal = n.op.getI64("is_causal") != 0;
-  int64_t pastLength = n.has(4) ? n.inShape(4)[2] : 0;
-  bool anchorCausal = causal && (queries + pastLength == keys);
+  mask.offset = n.has(4) ? n.inShape(4)[2] : 0;
+  mask.left = n.op.getI64("left_window_size", -1);
+  mask.right = n.op.getI64("right_window_size", -1);
+  mask.valid = n.in(6);
+  bool anchorCausal = causal && !mask.valid && queries + mask.offset == keys;
   mask.causal = causal && !anchorCausal;
-  mask.offset = pastLength;
   if (n.has(3)) {
     Shape shape(4 - std::min<size_t>(n.inRank(3), 4), 1);
     llvm::append_range(shape, n.inShape(3));
     mask.mask = reshape(n.b, n.in(3), shape);
   }
-  Value bias = mask.mask || mask.causal ? additiveBias(n, mask, queries, keys) : Value();
+  Value bias = mask.isEmpty() ? Value() : additiveBias(n, mask, batch, queries, keys);
   auto type = RankedTensorType::get({batch, queries, heads, valueSize}, n.b.getF32Type());
   Value acc = kern::AttentionOp::create(n.b, type, q, k, v, bias, n.b.getF32FloatAttr(scale),
                                         anchorCausal ? n.b.getUnitAttr() : UnitAttr(), kern::MathModeAttr::get(n.b.getContext(), n.math));
