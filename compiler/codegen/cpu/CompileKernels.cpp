@@ -33,7 +33,7 @@ namespace {
 struct Job {
   OwningOpRef<ModuleOp> module;
   size_t kernels = 0;
-  bool vectorize = false;
+  bool thorough = false;
   LlvmModule llvm;
   llvm::SmallVector<char, 0> object;
   std::string error;
@@ -45,7 +45,7 @@ static void runJobs(std::vector<Job> &jobs, const CpuOptions &options) {
   std::atomic<size_t> next = 0;
   auto work = [&] {
     for (size_t i = next++; i < jobs.size(); i = next++)
-      if (auto object = compileObject(jobs[i].llvm, options.target, jobs[i].vectorize, jobs[i].error); succeeded(object))
+      if (auto object = compileObject(jobs[i].llvm, options.target, jobs[i].thorough, jobs[i].error); succeeded(object))
         jobs[i].object = std::move(*object);
   };
   std::vector<std::thread> threads;
@@ -68,7 +68,7 @@ FailureOr<CpuObject> compileKernels(ArrayRef<kern::KernelOp> kernels, const CpuO
   context->appendDialectRegistry(registry);
   context->loadAllAvailableDialects();
 
-  // Loops that want the vectorizer and direct nests go into different modules: the latter need only the cheap pipeline.
+  // Plain loops and register tiles go into different modules: the latter need only the cheap pipeline.
   std::vector<Job> jobs;
   int open[2] = {-1, -1};
   bool allEmitted = true;
@@ -81,12 +81,12 @@ FailureOr<CpuObject> compileKernels(ArrayRef<kern::KernelOp> kernels, const CpuO
       allEmitted = false;
       continue;
     }
-    int &current = open[emitted->needsVectorizer];
+    int &current = open[emitted->wantsThorough];
     if (current < 0 || jobs[current].kernels >= kernelsPerModule) {
       current = jobs.size();
       jobs.push_back({});
       jobs.back().module = ModuleOp::create(loc);
-      jobs.back().vectorize = emitted->needsVectorizer;
+      jobs.back().thorough = emitted->wantsThorough;
     }
     ++jobs[current].kernels;
     emitted->function->moveBefore(jobs[current].module->getBody(), jobs[current].module->getBody()->end());

@@ -34,6 +34,8 @@ static bool derive(CpuTarget &target) {
     return false;
   auto has = [&](llvm::StringRef feature) { return info->checkFeatures(("+" + feature).str()); };
   if (triple.isX86()) {
+    if (!has("sse4.1")) // rounding would be a call into libm
+      return false;
     bool wide = has("avx512f") && has("avx512vl") && has("avx512bw") && has("avx512dq");
     target.lanes = wide ? 16 : has("avx2") ? 8 : 4;
     target.registers = wide ? 32 : 16;
@@ -55,7 +57,7 @@ CpuTarget CpuTarget::host() {
   llvm::sort(features);
   target.features = llvm::join(features, ",");
   if (!derive(target))
-    target = {"x86-64", "", 4, 16, false, false};
+    target = {"x86-64-v2", "", 4, 16, false, false};
   return target;
 }
 

@@ -26,7 +26,8 @@ struct CpuTarget {
   /// The processor that this program runs on.
   static CpuTarget host();
 
-  /// A processor by name, e.g. `x86-64-v2`, `haswell`, `sapphirerapids` or `host`; failure for an unknown name.
+  /// A processor by name, e.g. `x86-64-v2`, `haswell`, `sapphirerapids` or `host`; failure for an unknown name and
+  /// for x86 processors without SSE 4.1.
   static llvm::FailureOr<CpuTarget> named(llvm::StringRef cpu);
 };
 

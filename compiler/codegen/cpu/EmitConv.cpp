@@ -50,6 +50,7 @@ public:
     epilogue = &*created;
     if (copies)
       scratch = kernel.scratch(kernel.builder.getF32Type(), scratchRows(rowsPerBlock()) * paddedWidth() * channels);
+    kernel.wantsThorough = false;
     kernel.units = images * rowBlocks * panelGroups;
     return succeeded(kernel.loop(kernel.begin, kernel.end, 1, [&](Value unit) { return emitUnit(unit); })) ? Emitted::Yes : Emitted::Failed;
   }

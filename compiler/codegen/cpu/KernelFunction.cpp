@@ -95,7 +95,7 @@ FailureOr<EmittedKernel> emitCpuKernel(kern::KernelOp kernelOp, const CpuTarget 
     return failure();
   kernel.builder.setInsertionPointToEnd(&function.getBody().front());
   func::ReturnOp::create(kernel.builder, kernel.loc);
-  return EmittedKernel{function, kernel.units, kernel.needsVectorizer};
+  return EmittedKernel{function, kernel.units, kernel.wantsThorough};
 }
 
 } // namespace ogc::codegen

@@ -22,8 +22,8 @@ struct KernelFunction {
   mlir::Location loc;
   mlir::Value begin, end;
   int64_t units = 0;
-  /// The code is loops that LLVM should vectorize; otherwise its cheap pipeline is enough.
-  bool needsVectorizer = true;
+  /// The code gains from all of LLVM's loop optimizations; register tiles do not.
+  bool wantsThorough = true;
 
   mlir::Block &body() { return kernel.getBody().front(); }
   /// The flat buffer of a block argument.
@@ -59,11 +59,11 @@ Emitted emitDepthwiseConv(KernelFunction &kernel);
 Emitted emitAttention(KernelFunction &kernel);
 
 /// Builds the function of `kernel` in `module` by its schedule (or `pointwise` where that does not apply), under the kernel's name.
-/// Returns the kernel with `units` and `needsVectorizer` set.
+/// Returns the kernel with `units` and `wantsThorough` set.
 struct EmittedKernel {
   mlir::func::FuncOp function;
   int64_t units;
-  bool needsVectorizer;
+  bool wantsThorough;
 };
 mlir::FailureOr<EmittedKernel> emitCpuKernel(kern::KernelOp kernel, const CpuTarget &target, mlir::ModuleOp module);
 

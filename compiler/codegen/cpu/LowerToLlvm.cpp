@@ -1,6 +1,8 @@
 //===- LowerToLlvm.cpp - kernel functions to LLVM IR ----------------------===//
 #include "compiler/codegen/cpu/LowerToLlvm.h"
 
+#include "compiler/codegen/cpu/MathLowering.h"
+
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
@@ -11,60 +13,14 @@
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-#include "mlir/Transforms/Passes.h"
 #include "llvm/IR/IRBuilder.h"
 
 using namespace mlir;
 
 namespace ogc::codegen {
-
-namespace {
-
-/// Without the instruction a fused multiply-add would be a call into libm.
-struct SplitFma : OpRewritePattern<math::FmaOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(math::FmaOp op, PatternRewriter &rewriter) const override {
-    Value product = arith::MulFOp::create(rewriter, op.getLoc(), op.getA(), op.getB());
-    rewriter.replaceOpWithNewOp<arith::AddFOp>(op, product, op.getC());
-    return success();
-  }
-};
-
-struct SplitVectorFma : OpRewritePattern<vector::FMAOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(vector::FMAOp op, PatternRewriter &rewriter) const override {
-    Value product = arith::MulFOp::create(rewriter, op.getLoc(), op.getLhs(), op.getRhs());
-    rewriter.replaceOpWithNewOp<arith::AddFOp>(op, product, op.getAcc());
-    return success();
-  }
-};
-
-} // namespace
-
-/// Replaces what would become calls into libm.
-static LogicalResult approximateMath(ModuleOp module, const CpuTarget &target) {
-  MLIRContext *context = module.getContext();
-  RewritePatternSet patterns(context);
-  math::populateExpansionPatterns(patterns, {"sinh", "cosh", "tan", "asinh", "acosh", "atanh", "exp2", "powf", "fpowi", "roundf", "rsqrt"});
-  populateMathPolynomialApproximationPatterns(patterns);
-  arith::populateExpandBFloat16Patterns(patterns);
-  if (failed(applyPatternsGreedily(module, std::move(patterns))))
-    return failure();
-  if (target.hasFma)
-    return success();
-  RewritePatternSet split(context);
-  split.add<SplitFma, SplitVectorFma>(context);
-  return applyPatternsGreedily(module, std::move(split));
-}
 
 static LogicalResult runConversions(ModuleOp module) {
   PassManager passes(module.getContext());
@@ -82,6 +38,20 @@ static LogicalResult runConversions(ModuleOp module) {
   passes.addPass(createUBToLLVMConversionPass());
   passes.addPass(createReconcileUnrealizedCastsPass());
   return passes.run(module);
+}
+
+/// Names the operations that no conversion knew, instead of leaving it to the translation.
+static LogicalResult checkConverted(ModuleOp module) {
+  bool allConverted = true;
+  module.walk([&](Operation *op) {
+    if (isa<LLVM::LLVMDialect>(op->getDialect()) || isa<ModuleOp>(op))
+      return;
+    allConverted = false;
+    InFlightDiagnostic diag = op->emitError() << "has no code on the cpu target";
+    if (op->getNumResults() != 0)
+      diag << " for type " << op->getResult(0).getType();
+  });
+  return success(allConverted);
 }
 
 /// Renames the function with its bare pointers to `NAME.body` and calls it from an entry `NAME(void *const *buffers, i64 begin, i64 end)`.
@@ -111,7 +81,7 @@ static void addEntry(llvm::Function &body) {
 }
 
 FailureOr<LlvmModule> lowerToLlvm(ModuleOp module, const CpuTarget &target) {
-  if (failed(approximateMath(module, target)) || failed(runConversions(module)))
+  if (failed(lowerMath(module, target)) || failed(runConversions(module)) || failed(checkConverted(module)))
     return failure();
   LlvmModule result;
   result.context = std::make_unique<llvm::LLVMContext>();

@@ -33,11 +33,11 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(const CpuTarget &targe
   return machine;
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine, bool vectorize) {
+/// Loops are vectorized at both levels; the cheap one leaves nests as they are, which register tiles want.
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine, bool thorough) {
   llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = vectorize;
+  tuning.LoopVectorization = true;
   tuning.SLPVectorization = false;
-  tuning.LoopUnrolling = vectorize;
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager calls;
@@ -48,16 +48,16 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine, bool ve
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, calls, modules);
-  builder.buildPerModuleDefaultPipeline(vectorize ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O1).run(module, modules);
+  builder.buildPerModuleDefaultPipeline(thorough ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O1).run(module, modules);
 }
 
-mlir::FailureOr<llvm::SmallVector<char, 0>> compileObject(LlvmModule &module, const CpuTarget &target, bool vectorize, std::string &error) {
+mlir::FailureOr<llvm::SmallVector<char, 0>> compileObject(LlvmModule &module, const CpuTarget &target, bool thorough, std::string &error) {
   std::unique_ptr<llvm::TargetMachine> machine = createMachine(target, error);
   if (!machine)
     return mlir::failure();
   module.module->setDataLayout(machine->createDataLayout());
   module.module->setTargetTriple(machine->getTargetTriple());
-  optimize(*module.module, *machine, vectorize);
+  optimize(*module.module, *machine, thorough);
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager passes;
