@@ -94,7 +94,7 @@ template <class Base, bool Conv, int BM, int BN, int BK, int WM, int WN, int WK,
 }
 
 template <class Base, bool Conv> double timeRule(size_t spread) {
-  constexpr Choice c = chooseTile(1, Base::M, Base::N, Base::K, sizeof(typename Base::Element), Base::BLayout == 2);
+  constexpr Choice c = chooseTile(1, Base::M, Base::N, Base::K, sizeof(typename Base::Element), Base::BLayout == 2, Base::VecA * sizeof(typename Base::Element) < 4);
   return timeTile<Base, Conv, c.BM, c.BN, c.BK, c.WM, c.WN, c.WK, c.Stages, c.Split, c.Engine>("  ", spread);
 }
 
@@ -112,10 +112,10 @@ template <class E, int Products, int M, int N, int K, int Layout = 0> double mat
   return t;
 }
 
-template <class E, int P_, int S_, int H_, int D_, int Causal_> struct SelfAttention : ogc::AttentionDefaults {
+template <class E, int P_, int S_, int H_, int D_, int Causal_, int WQ_, int WT_, int BT_, int Stages_> struct SelfAttention : ogc::AttentionDefaults {
   using Element = E;
   enum { Products = P_, B = 1, S = S_, T = S_, H = H_, HK = H_, D = D_, DV = D_, QSb = 0, KSb = 0, VSb = 0, QSs = 3 * H_ * D_, KSt = QSs, VSt = QSs, QSh = D_, KSh = D_, VSh = D_,
-         Causal = Causal_, VecQ = vectorOf<E>(D_), VecK = VecQ, VecV = VecQ, V = VecQ, WQ = 1, WT = 4, BT = 64, Stages = 2, SharedBytes = 232448 };
+         Causal = Causal_, VecQ = vectorOf<E>(D_), VecK = VecQ, VecV = VecQ, V = VecQ, WQ = WQ_, WT = WT_, BT = BT_, Stages = Stages_, SharedBytes = 232448 };
 };
 template <class E, int V, int H, int D> struct StoreHeads {
   E *out;
@@ -124,13 +124,13 @@ template <class E, int V, int H, int D> struct StoreHeads {
 template <class C, class Ep> __global__ void __launch_bounds__(32 * C::WQ *C::WT) attentionKernel(const typename C::Element *__restrict__ qkv, Ep epilogue) {
   ogc::attention<C>(qkv, qkv + C::H * C::D, qkv + 2 * C::H * C::D, (const typename C::Element *)nullptr, 0.125f, epilogue);
 }
-template <class E, int P, int S, int H, int D, int Causal> double attentionLayer() {
-  using C = SelfAttention<E, P, S, H, D, Causal>;
+template <class E, int P, int S, int H, int D, int Causal, int WQ = 1, int WT = 4, int BT = 64, int Stages = 2> double attentionLayer() {
+  using C = SelfAttention<E, P, S, H, D, Causal, WQ, WT, BT, Stages>;
   using A = ogc::AttentionShape<C>;
   using Ep = StoreHeads<E, C::V, H, D>;
   E *qkv = buffer<E>(3ll * S * H * D), *y = buffer<E>(1ll * S * H * D);
   double t = timeChain([&](cudaStream_t stream, int) { launch(attentionKernel<C, Ep>, (long long)A::TilesQ * H, A::Threads, A::Bytes, 1, stream, (const E *)qkv, Ep{y}); });
-  printf("%s attention S%d H%d D%d: %d blocks %d KB: %.2f\n", typeName<E>(), S, H, D, A::TilesQ * H, A::Bytes / 1024, t);
+  printf("%s attention S%d H%d D%d w%d%d bt%d st%d: %d blocks %d KB: %.2f\n", typeName<E>(), S, H, D, WQ, WT, BT, Stages, A::TilesQ * H, A::Bytes / 1024, t);
   freeAll();
   return t;
 }
@@ -189,12 +189,12 @@ template <class E, int P> void resnet() {
 }
 template <class E, int P> void transformers() {
   double b = 12 * (matmulLayer<E, P, 128, 2304, 768>() + matmulLayer<E, P, 128, 768, 768>() + matmulLayer<E, P, 128, 3072, 768>() + matmulLayer<E, P, 128, 768, 3072>());
-  double attention = attentionLayer<E, P, 128, 12, 64, 0>();
+  double attention = attentionLayer<E, P, 128, 12, 64, 0, 1, 4, 128, 1>();
   printf("== %s products %d: BERT-base %.0f us (without norms)\n", typeName<E>(), P, b + 12 * attention);
   double head = matmulLayer<E, P, 128, 50257, 768>();
-  printf("== %s products %d: GPT-2 %.0f us (without norms)\n", typeName<E>(), P, b + 12 * attentionLayer<E, P, 128, 12, 64, 1>() + head);
+  printf("== %s products %d: GPT-2 %.0f us (without norms)\n", typeName<E>(), P, b + 12 * attentionLayer<E, P, 128, 12, 64, 1, 1, 4, 128, 1>() + head);
   double v = 12 * (matmulLayer<E, P, 197, 2304, 768>() + matmulLayer<E, P, 197, 768, 768>() + matmulLayer<E, P, 197, 3072, 768>() + matmulLayer<E, P, 197, 768, 3072>());
-  printf("== %s products %d: ViT-B/16 %.0f us (without norms)\n", typeName<E>(), P, v + 12 * attentionLayer<E, P, 197, 12, 64, 0>());
+  printf("== %s products %d: ViT-B/16 %.0f us (without norms)\n", typeName<E>(), P, v + 12 * attentionLayer<E, P, 197, 12, 64, 0, 2, 4, 128, sizeof(E) == 2 ? 2 : 1>());
 }
 
 /// Variants of one product side by side.
@@ -217,25 +217,16 @@ template <class E, int P, int H, int C, int F, int KH, int Stride> using ConvVar
 
 } // namespace
 
+/// Candidates that the rule was fitted to; extend it when a form is added.
 void timeVariants() {
-  vectorLayer<f16, 1, 3072, 2048, 1, 32, 8, 0>();
-  vectorLayer<f16, 1, 3072, 2048, 1, 16, 8, 0>();
-  vectorLayer<f16, 1, 3072, 2048, 1, 16, 8, 1>();
-  vectorLayer<f16, 1, 3072, 2048, 2, 32, 8, 0>();
-  vectorLayer<f16, 1, 3072, 2048, 2, 32, 8, 1>();
-  vectorLayer<f16, 1, 3072, 2048, 4, 32, 4, 0>();
-  vectorLayer<f16, 1, 3072, 2048, 1, 16, 16, 0>();
-  vectorLayer<f16, 1, 2048, 8192, 1, 16, 8, 0>();
-  vectorLayer<f16, 1, 2048, 8192, 1, 16, 16, 0>();
-  vectorLayer<f16, 1, 2048, 8192, 4, 32, 8, 0>();
-  vectorLayer<f16, 1, 2048, 8192, 8, 32, 8, 0>();
-  vectorLayer<f16, 1, 2048, 8192, 4, 32, 8, 1>();
-  vectorLayer<f16, 1, 16384, 2048, 1, 32, 8, 0>();
-  vectorLayer<f16, 1, 16384, 2048, 1, 32, 16, 0>();
-  vectorLayer<f16, 1, 16384, 2048, 1, 16, 8, 0>();
-  ConvVariants<f16, 1, 56, 64, 256, 1, 1>("1x1").wide<128, 2, 2, 1>().wide<64, 2, 2, 1>();
-  ConvVariants<float, 1, 56, 64, 64, 3, 1>("3x3").with<64, 32, 32, 2, 1, 4, 8, 1>().with<32, 64, 32, 2, 2, 2, 8, 1>();
-  MatmulVariants<float, 3, 128, 768, 768>("").with<64, 64, 32, 2, 2, 2, 6, 4>();
+  MatmulVariants<f16, 1, 128, 2304, 768>("").wide<64, 2, 12, 1>().wide<64, 2, 6, 1>();
+  MatmulVariants<f16, 1, 128, 768, 3072>("").wide<64, 2, 12, 4>();
+  MatmulVariants<f16, 1, 8, 3072, 2048>("");
+  ConvVariants<f16, 1, 28, 128, 128, 3, 1>("3x3").wide<64, 2, 5, 4>().wide<32, 2, 9, 2>();
+  ConvVariants<f16, 1, 224, 3, 64, 7, 2>("7x7").with<64, 64, 64, 2, 2, 2, 3, 1>().with<32, 64, 64, 1, 2, 4, 3, 1>();
+  MatmulVariants<float, 1, 128, 3072, 768>("").with<64, 64, 32, 2, 2, 2, 6, 1>();
+  ConvVariants<float, 1, 28, 128, 128, 3, 1>("3x3").with<64, 64, 64, 1, 2, 4, 3, 4>();
+  ConvVariants<float, 1, 14, 256, 256, 3, 1>("3x3").with<32, 64, 32, 1, 1, 4, 7, 4>().with<32, 64, 64, 1, 2, 4, 4, 4>().with<32, 64, 64, 1, 1, 8, 4, 4>();
 }
 
 void timeLayers() {
@@ -262,4 +253,5 @@ void timeLayers() {
   vectorLayer<f16, 8, 3072, 2048, 2>();
   resnet<float, 1>();
   transformers<float, 1>();
+  transformers<float, 3>();
 }

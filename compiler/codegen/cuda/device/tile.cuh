@@ -105,19 +105,18 @@ __device__ __forceinline__ void loadMatrix(unsigned char *shared, const T *origi
         from = origin + (row * sRow + c * sCol);
       return true;
     });
-    return;
-  }
+  } else {
 #pragma unroll
-  for (int step = 0; step < G::Steps; ++step) {
-    int row = G::Even ? row0 + step * G::RowStep : G::row(step);
-    if (!G::Even)
-      col = G::column(step) * Vec, source = origin + (row * sRow + col * sCol);
-    bool rowIn = row < rows;
-    if ((G::Total % Threads != 0 && !G::in(step)) || (!ZeroRows && !rowIn))
-      continue;
-    int valid = rowIn ? most(0, least(Vec, cols - col)) : 0;
-    if constexpr (Vec * (int)sizeof(T) >= 4)
+    for (int step = 0; step < G::Steps; ++step) {
+      int row = G::Even ? row0 + step * G::RowStep : G::row(step);
+      if (!G::Even)
+        col = G::column(step) * Vec, source = origin + (row * sRow + col * sCol);
+      bool rowIn = row < rows;
+      if ((G::Total % Threads != 0 && !G::in(step)) || (!ZeroRows && !rowIn))
+        continue;
+      int valid = rowIn ? most(0, least(Vec, cols - col)) : 0;
       copyVector<T, Vec>(shared + place(row, col), valid ? (G::Even ? source + step * G::RowStep * sRow : source) : origin, valid);
+    }
   }
 }
 
