@@ -54,12 +54,16 @@ KernelBody::KernelBody(kern::KernelOp kernel, TypeRange extra)
     emitter.bindBuffer(tensor, buffer);
 }
 
-void KernelBody::finish() {
-  builder.setInsertionPointToEnd(&getBlock());
-  func::ReturnOp::create(builder, function.getLoc());
+void KernelBody::removeCommonCode() {
   IRRewriter rewriter(builder);
   DominanceInfo dominance(function);
   eliminateCommonSubExpressions(rewriter, dominance, function);
+}
+
+void KernelBody::finish() {
+  builder.setInsertionPointToEnd(&getBlock());
+  func::ReturnOp::create(builder, function.getLoc());
+  removeCommonCode();
   // Emission leaves index arithmetic behind that no access needs.
   function.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
     if (isOpTriviallyDead(op))

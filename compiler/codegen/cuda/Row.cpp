@@ -317,9 +317,11 @@ LogicalResult RowPrinter::emit() {
       return failure();
   if (failed(emitOutputs()))
     return failure();
-  if (choice.lanes > 1)
+  if (choice.lanes > 1) {
+    body.removeCommonCode(); // so that lanes agree in what they have in common, e.g. the row of a table
     for (const Column &column : columns)
       groupAccesses(body.getBlock(), column.lanes);
+  }
   body.finish();
   return success();
 }

@@ -31,6 +31,9 @@ public:
   mlir::ValueRange buffers() { return getBlock().getArguments().take_front(inputs + outputs); }
   unsigned numInputs() const { return inputs; }
 
+  /// Merges equal operations, the first one stays. Nothing may be emitted afterwards.
+  void removeCommonCode();
+
   /// Adds the terminator, removes common and dead code; call once, when the body is complete.
   void finish();
 
