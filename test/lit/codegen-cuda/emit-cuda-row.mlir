@@ -6,6 +6,7 @@
 
 // CHECK: // kernel softmax: grid 12, block 256, cluster 1, shared 0
 // CHECK: // kernel mean: grid 132, block 128, cluster 1, shared 0
+// CHECK: // kernel embed: grid 128, block 32, cluster 1, shared 0
 // CHECK-LABEL: softmax(const float
 // Four columns a thread by one access; those of the last threads lie past the end, they repeat the last ones and drop the result.
 // CHECK: [[IN:v[0-9]+]] = (unsigned int)[[C:v[0-9]+]] < (unsigned int)1000;
@@ -80,3 +81,38 @@ kern.kernel @mean attributes {schedule = #kern.schedule<row>} {
   } -> tensor<528xf32>
   kern.yield %sum : tensor<528xf32>
 } loc("mean (ReduceMean)")
+
+// Rows of a table: 24 elements a lane of one warp, by three accesses that the second stage does not repeat.
+// CHECK-LABEL: embed(const ogc::f16
+// CHECK: [[ROW:v[0-9]+]] = ogc::loadElement(a1 +
+// CHECK-COUNT-3: ogc::loadVec<ogc::f16, 8>(p0 + {{v[0-9]+}} * 768 +
+// CHECK-NOT: ogc::load
+// CHECK-COUNT-3: ogc::storeVec(p2 +
+kern.kernel @embed attributes {schedule = #kern.schedule<row>, ogc.constant_args = array<i64: 0>} {
+^bb0(%t: tensor<1000x768xf16>, %i: tensor<128xi64>):
+  %e = tensor.empty() : tensor<128x768xf16>
+  %g = linalg.generic {indexing_maps = [#outer, #id], iterator_types = ["parallel","parallel"]} ins(%i : tensor<128xi64>) outs(%e : tensor<128x768xf16>) {
+  ^bb1(%a: i64, %o: f16):
+    %r = arith.index_cast %a : i64 to index
+    %c = linalg.index 1 : index
+    %v = tensor.extract %t[%r, %c] : tensor<1000x768xf16>
+    linalg.yield %v : f16
+  } -> tensor<128x768xf16>
+  %e1 = tensor.empty() : tensor<128xf32>
+  %z = arith.constant 0.0 : f32
+  %i0 = linalg.fill ins(%z : f32) outs(%e1 : tensor<128xf32>) -> tensor<128xf32>
+  %s = linalg.generic {indexing_maps = [#id, #outer], iterator_types = ["parallel","reduction"]} ins(%g : tensor<128x768xf16>) outs(%i0 : tensor<128xf32>) {
+  ^bb1(%a: f16, %o: f32):
+    %f = arith.extf %a : f16 to f32
+    %m = arith.addf %o, %f : f32
+    linalg.yield %m : f32
+  } -> tensor<128xf32>
+  %r = linalg.generic {indexing_maps = [#id, #outer, #id], iterator_types = ["parallel","parallel"]} ins(%g, %s : tensor<128x768xf16>, tensor<128xf32>) outs(%e : tensor<128x768xf16>) {
+  ^bb1(%a: f16, %t2: f32, %o: f16):
+    %f = arith.extf %a : f16 to f32
+    %d = arith.subf %f, %t2 : f32
+    %h = arith.truncf %d : f32 to f16
+    linalg.yield %h : f16
+  } -> tensor<128x768xf16>
+  kern.yield %r : tensor<128x768xf16>
+} loc("embed (Gather)")
