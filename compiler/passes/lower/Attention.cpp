@@ -97,16 +97,85 @@ Value withPast(Node &n, int current, int past, int present, int64_t heads, Small
   return v;
 }
 
+//===----------------------------------------------------------------------===//
+// Without the anchor
+//===----------------------------------------------------------------------===//
+
+/// Softmax over the last dimension in f32; a row that is hidden as a whole gives zeros.
+Value softmaxOrZero(Node &n, Value scores) {
+  RowDomain domain(n.b.getContext(), shapeOf(scores), {static_cast<int64_t>(shapeOf(scores).size()) - 1});
+  Scalar s(n.b, n.op.getLoc());
+  Type f32 = n.b.getF32Type();
+  Operand x{scores, domain.full};
+  Value max = reduceRows(n.b, domain, x, s.lowest(f32, false), [](Scalar &s, ValueRange v) { return s.max(v[1], v[0], false); });
+  Value power = mapRows(n.b, domain, {x, {max, domain.outerMap}}, f32, [&](Scalar &s, ValueRange v) {
+    Value isHidden = s.cmp(Compare::Equal, v[1], s.lowest(f32, false), false);
+    return s.select(isHidden, s.cst(f32, 0.0), s.exp(s.sub(v[0], v[1])));
+  });
+  Value sum = reduceRows(n.b, domain, {{power, domain.full}}, s.cst(f32, 0.0), [](Scalar &s, ValueRange v) { return s.add(v[1], v[0]); });
+  return mapRows(n.b, domain, {{power, domain.full}, {sum, domain.outerMap}}, f32, [&](Scalar &s, ValueRange v) {
+    Value isZero = s.cmp(Compare::Equal, v[1], s.cst(f32, 0.0), false);
+    return s.div(v[0], s.select(isZero, s.cst(f32, 1.0), v[1]), false);
+  });
+}
+
+/// Attention from two products: for a soft cap, and where the scores are a result. Query, key and value are heads inside; so is the
+/// result, in f32. `scores` becomes the output qk_matmul_output, [B, H, S, T] in f32.
+Value decomposedAttention(Node &n, Value q, Value k, Value v, Value bias, float scale, Value &scores) {
+  float cap = n.op.getF32("softcap", 0.0f);
+  int64_t mode = n.op.getI64("qk_matmul_output_mode");
+  int64_t batch = shapeOf(q)[0], queries = shapeOf(q)[1], heads = shapeOf(q)[2], size = shapeOf(q)[3];
+  int64_t keys = shapeOf(k)[1], keyHeads = shapeOf(k)[2], valueSize = shapeOf(v)[3];
+  // The query heads of one key head are rows of one product.
+  int64_t products = batch * keyHeads, rows = heads / keyHeads * queries;
+  auto headsOutside = [&](Value x, ArrayRef<int64_t> shape) { return reshape(n.b, transpose(n.b, x, {0, 2, 1, 3}), shape); };
+  Shape shape{batch, heads, queries, keys};
+  Type f32 = n.b.getF32Type();
+  Value raw = matmul(n, headsOutside(q, {products, rows, size}), {headsOutside(k, {products, keys, size}), false, true}, keys);
+  raw = elementwise(n.b, shape, f32, reshape(n.b, raw, shape), [&](Scalar &s, ValueRange x) { return s.mul(x[0], s.cst(f32, scale)); });
+  Value capped = raw;
+  if (cap > 0)
+    capped = elementwise(n.b, shape, f32, raw, [&](Scalar &s, ValueRange x) {
+      return s.mul(s.tanh(s.div(x[0], s.cst(f32, cap), false)), s.cst(f32, cap));
+    });
+  Value biased = capped;
+  if (bias)
+    biased = elementwise(n.b, shape, f32, {capped, bias}, [](Scalar &s, ValueRange x) { return s.add(x[0], x[1]); });
+  Value weights = softmaxOrZero(n, biased);
+  Value stages[] = {raw, capped, biased, weights};
+  scores = stages[mode];
+  Value lhs = reshape(n.b, convertFloat(n.b, weights, elementOf(v)), {products, rows, keys});
+  Value y = matmul(n, lhs, {headsOutside(v, {products, keys, valueSize}), false, false}, valueSize);
+  return transpose(n.b, reshape(n.b, y, {batch, heads, queries, valueSize}), {0, 2, 1, 3});
+}
+
+//===----------------------------------------------------------------------===//
+// The operator
+//===----------------------------------------------------------------------===//
+
 LogicalResult checkAttributes(Node &n) {
   n.op.ignore("softmax_precision"); // softmax is f32
-  n.op.ignore("qk_matmul_output_mode");
-  if (n.op.getF32("softcap", 0.0f) != 0.0f)
-    return n.fail("softcap is not supported");
-  if (n.op.isOutputUsed(3))
-    return n.fail("output qk_matmul_output is not supported");
+  int64_t mode = n.op.getI64("qk_matmul_output_mode");
+  if (mode < 0 || mode > 3)
+    return n.fail("qk_matmul_output_mode is " + Twine(mode) + ", expected 0, 1, 2 or 3");
   if (!isAnchorElement(n.inElement(0)))
     return n.fail("element type is not f32, f16 or bf16");
   return success();
+}
+
+Mask readMask(Node &n) {
+  Mask mask;
+  mask.causal = n.op.getI64("is_causal") != 0;
+  mask.left = n.op.getI64("left_window_size", -1);
+  mask.right = n.op.getI64("right_window_size", -1);
+  mask.offset = n.has(4) ? n.inShape(4)[2] : 0;
+  mask.valid = n.in(6);
+  if (n.has(3)) {
+    Shape shape(4 - std::min<size_t>(n.inRank(3), 4), 1);
+    llvm::append_range(shape, n.inShape(3));
+    mask.mask = reshape(n.b, n.in(3), shape);
+  }
+  return mask;
 }
 
 LogicalResult attention(Node &n) {
@@ -128,24 +197,20 @@ LogicalResult attention(Node &n) {
   if (scale == 0.0f)
     scale = 1.0f / std::sqrt(static_cast<float>(shapeOf(q)[3]));
 
+  bool decomposes = n.op.getF32("softcap", 0.0f) > 0 || n.op.isOutputUsed(3);
+  Mask mask = readMask(n);
   // The anchor aligns causality with the last key, ONNX with the first key after the past.
-  Mask mask;
-  bool causal = n.op.getI64("is_causal") != 0;
-  mask.offset = n.has(4) ? n.inShape(4)[2] : 0;
-  mask.left = n.op.getI64("left_window_size", -1);
-  mask.right = n.op.getI64("right_window_size", -1);
-  mask.valid = n.in(6);
-  bool anchorCausal = causal && !mask.valid && queries + mask.offset == keys;
-  mask.causal = causal && !anchorCausal;
-  if (n.has(3)) {
-    Shape shape(4 - std::min<size_t>(n.inRank(3), 4), 1);
-    llvm::append_range(shape, n.inShape(3));
-    mask.mask = reshape(n.b, n.in(3), shape);
-  }
+  bool anchorCausal = mask.causal && !decomposes && !mask.valid && queries + mask.offset == keys;
+  mask.causal &= !anchorCausal;
   Value bias = mask.isEmpty() ? Value() : additiveBias(n, mask, batch, queries, keys);
   auto type = RankedTensorType::get({batch, queries, heads, valueSize}, n.b.getF32Type());
-  Value acc = kern::AttentionOp::create(n.b, type, q, k, v, bias, n.b.getF32FloatAttr(scale),
-                                        anchorCausal ? n.b.getUnitAttr() : UnitAttr(), kern::MathModeAttr::get(n.b.getContext(), n.math));
+  Value acc, scores;
+  if (decomposes) {
+    acc = decomposedAttention(n, q, k, v, bias, scale, scores);
+  } else {
+    acc = kern::AttentionOp::create(n.b, type, q, k, v, bias, n.b.getF32FloatAttr(scale), anchorCausal ? n.b.getUnitAttr() : UnitAttr(),
+                                    kern::MathModeAttr::get(n.b.getContext(), n.math));
+  }
   Value y = convertFloat(n.b, acc, n.outElement());
   y = isRank3 ? reshape(n.b, y, n.outShape()) : transpose(n.b, y, {0, 2, 1, 3});
   if (failed(n.result(y)))
@@ -157,7 +222,7 @@ LogicalResult attention(Node &n) {
     else if (failed(n.result(present)))
       return failure();
   }
-  return success();
+  return n.op.isOutputUsed(3) ? n.result(convertFloat(n.b, scores, n.outElement(3))) : success();
 }
 
 } // namespace

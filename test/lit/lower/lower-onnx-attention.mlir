@@ -32,3 +32,15 @@ func.func @causal_from_first_key(%q: tensor<1x1x2x8xf32>, %k: tensor<1x1x3x8xf32
   %0 = "onnx.Attention"(%q, %k, %k) {is_causal = 1 : i64} : (tensor<1x1x2x8xf32>, tensor<1x1x3x8xf32>, tensor<1x1x3x8xf32>) -> tensor<1x1x2x8xf32>
   return %0 : tensor<1x1x2x8xf32>
 }
+
+// A soft cap has no place in the anchor: two products with the softmax between them.
+// CHECK-LABEL: func @softcap
+// CHECK-NOT: kern.attention
+// CHECK: kern.matmul {{.*}} {transpose_rhs} : (tensor<4x5x8xf32>, tensor<4x7x8xf32>) -> tensor<4x5x7xf32>
+// CHECK: math.tanh
+// CHECK: math.exp
+// CHECK: kern.matmul {{.*}} : (tensor<4x5x7xf32>, tensor<4x7x8xf32>) -> tensor<4x5x8xf32>
+func.func @softcap(%q: tensor<1x4x5x8xf32>, %k: tensor<1x4x7x8xf32>) -> tensor<1x4x5x8xf32> {
+  %0 = "onnx.Attention"(%q, %k, %k) {softcap = 2.0 : f32} : (tensor<1x4x5x8xf32>, tensor<1x4x7x8xf32>, tensor<1x4x7x8xf32>) -> tensor<1x4x5x8xf32>
+  return %0 : tensor<1x4x5x8xf32>
+}
