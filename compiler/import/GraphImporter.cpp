@@ -67,7 +67,8 @@ GraphImporter::Opsets GraphImporter::readOpsets(const google::protobuf::Repeated
   return opsets;
 }
 
-FailureOr<ElementsAttr> GraphImporter::importInitializer(MLIRContext *context, const ::onnx::TensorProto &tensor, std::string &reason) {
+FailureOr<ElementsAttr> GraphImporter::importInitializer(MLIRContext *context, const ::onnx::TensorProto &tensor,
+                                                         std::string &reason) {
   if (tensor.data_location() != ::onnx::TensorProto::EXTERNAL)
     return onnx::importTensor(context, tensor, model, reason);
   FailureOr<RankedTensorType> type = onnx::importTensorType(context, tensor, reason);
@@ -143,7 +144,8 @@ bool GraphImporter::importAttributes(MLIRContext *context, const NodeProto &prot
     if (attribute.ref_attr_name().empty()) {
       value = onnx::importAttribute(context, attribute, model, reason);
     } else if (!frame.parameters) {
-      reason = "attribute '" + attribute.name() + "' refers to a parameter '" + attribute.ref_attr_name() + "', but is in no function";
+      reason =
+          "attribute '" + attribute.name() + "' refers to a parameter '" + attribute.ref_attr_name() + "', but is in no function";
     } else {
       auto it = frame.parameters->find(attribute.ref_attr_name());
       if (it == frame.parameters->end())
@@ -240,7 +242,8 @@ void GraphImporter::inlineCall(OpBuilder &builder, const NodeProto &proto, const
     for (auto [i, name] : llvm::enumerate(function.input()))
       inner.bind(name, i < inputs.size() ? inputs[i] : onnx::createAbsent(builder, loc));
     std::string name = proto.name().empty() ? proto.op_type() : proto.name();
-    importNodes(builder, function.node(), inner, {readOpsets(function.opset_import(), where), &parameters, frame.prefix + name + "/"});
+    importNodes(builder, function.node(), inner,
+                {readOpsets(function.opset_import(), where), &parameters, frame.prefix + name + "/"});
     SmallVector<Value> outputs;
     for (const std::string &output : function.output()) {
       if (!inner.has(output))
@@ -255,9 +258,10 @@ void GraphImporter::inlineCall(OpBuilder &builder, const NodeProto &proto, const
     active.erase(&function);
 }
 
-/// The type that an argument of a body has while the body is imported: right in element type and rank; inference makes it exact once the
-/// operation is built.
-static TensorType bodyArgumentType(MLIRContext *context, const onnx::Node &node, unsigned i, const ::onnx::ValueInfoProto &declared) {
+/// The type that an argument of a body has while the body is imported: right in element type and rank; inference makes it exact
+/// once the operation is built.
+static TensorType bodyArgumentType(MLIRContext *context, const onnx::Node &node, unsigned i,
+                                   const ::onnx::ValueInfoProto &declared) {
   auto anyShape = [](TensorType type) -> TensorType {
     if (!type || !type.hasRank())
       return type;
@@ -270,7 +274,8 @@ static TensorType bodyArgumentType(MLIRContext *context, const onnx::Node &node,
   TensorType type;
   if (node.opType == "Loop") {
     Builder builder(context);
-    type = i < 2 ? TensorType(RankedTensorType::get({}, i == 0 ? builder.getI64Type() : builder.getI1Type())) : anyShape(typeOf(i));
+    type =
+        i < 2 ? TensorType(RankedTensorType::get({}, i == 0 ? builder.getI64Type() : builder.getI1Type())) : anyShape(typeOf(i));
   } else if (node.opType == "Scan") {
     auto count = dyn_cast_or_null<IntegerAttr>(node.attributes.get("num_scan_inputs"));
     int64_t numCarried = static_cast<int64_t>(node.inputs.size()) - (count ? count.getInt() : 0), size;
@@ -285,8 +290,8 @@ static TensorType bodyArgumentType(MLIRContext *context, const onnx::Node &node,
   return succeeded(fromFile) ? *fromFile : onnx::unknownType(context);
 }
 
-void GraphImporter::importBodies(OpBuilder &builder, const NodeProto &proto, const Scope &scope, const Frame &frame, onnx::Node &node,
-                                 StringRef where, bool &isComplete) {
+void GraphImporter::importBodies(OpBuilder &builder, const NodeProto &proto, const Scope &scope, const Frame &frame,
+                                 onnx::Node &node, StringRef where, bool &isComplete) {
   ArrayRef<StringRef> names = onnx::bodyAttributes(node.opType);
   for (StringRef name : names) {
     auto it = llvm::find_if(proto.attribute(), [&](const AttributeProto &attribute) { return attribute.name() == name; });

@@ -22,8 +22,8 @@ private:
   llvm::StringMap<bool> seen;
 };
 
-/// The names of one graph or function, and of the graphs around it. A value that could not be made is bound to null: what uses it is
-/// skipped silently, because the cause is reported already.
+/// The names of one graph or function, and of the graphs around it. A value that could not be made is bound to null: what uses it
+/// is skipped silently, because the cause is reported already.
 class Scope {
 public:
   explicit Scope(const Scope *parent = nullptr) : parent(parent) {}
@@ -44,7 +44,8 @@ public:
 
   /// Opset versions by domain.
   using Opsets = std::map<std::string, int64_t>;
-  /// What a node's names mean besides values: the opsets of the model or function it is in, and the call's attributes in a function.
+  /// What a node's names mean besides values: the opsets of the model or function it is in, and the call's attributes in a
+  /// function.
   struct Frame {
     Opsets opsets;
     /// Attribute parameters of the function being inlined; null outside of functions.
@@ -66,13 +67,13 @@ private:
   void importNode(mlir::OpBuilder &builder, const ::onnx::NodeProto &proto, Scope &scope, const Frame &frame);
   void inlineCall(mlir::OpBuilder &builder, const ::onnx::NodeProto &proto, const ::onnx::FunctionProto &function, Scope &scope,
                   const Frame &frame);
-  void importBodies(mlir::OpBuilder &builder, const ::onnx::NodeProto &proto, const Scope &scope, const Frame &frame, onnx::Node &node,
-                    llvm::StringRef where, bool &isComplete);
+  void importBodies(mlir::OpBuilder &builder, const ::onnx::NodeProto &proto, const Scope &scope, const Frame &frame,
+                    onnx::Node &node, llvm::StringRef where, bool &isComplete);
   std::unique_ptr<mlir::Region> importBody(mlir::OpBuilder &builder, const ::onnx::GraphProto &graph, const Scope &outer,
                                            const Frame &frame, const onnx::Node &node, llvm::StringRef where, bool &isComplete);
   /// Reads a node's inputs; false when one is missing or could not be made.
-  bool importInputs(mlir::OpBuilder &builder, const ::onnx::NodeProto &proto, const Scope &scope, llvm::StringRef where, mlir::Location loc,
-                    llvm::SmallVectorImpl<mlir::Value> &inputs);
+  bool importInputs(mlir::OpBuilder &builder, const ::onnx::NodeProto &proto, const Scope &scope, llvm::StringRef where,
+                    mlir::Location loc, llvm::SmallVectorImpl<mlir::Value> &inputs);
   /// Attributes that are no graphs, with those of the surrounding call resolved; false after a problem.
   bool importAttributes(mlir::MLIRContext *context, const ::onnx::NodeProto &proto, const Frame &frame, llvm::StringRef where,
                         mlir::NamedAttrList &attributes);

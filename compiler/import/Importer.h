@@ -16,11 +16,12 @@ struct ImportOptions {
   std::string functionName = "main";
 };
 
-/// Reads a model file into a module of the onnx dialect with one function: an argument for each model input, the newest form of every
-/// operator, model-local functions inlined, types inferred. Large tensors refer to the mapped data file or to the parsed model, which live
-/// as long as the context. All problems are emitted as errors on the module's location (operator, node name, reason); null then. Needs the
-/// onnx and func dialects in the context's registry.
-mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context, llvm::StringRef path, const ImportOptions &options = {});
+/// Reads a model file into a module of the onnx dialect with one function: an argument for each model input, the newest form of
+/// every operator, model-local functions inlined, types inferred. Large tensors refer to the mapped data file or to the parsed
+/// model, which live as long as the context. All problems are emitted as errors on the module's location (operator, node name,
+/// reason); null then. Needs the onnx and func dialects in the context's registry.
+mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context, llvm::StringRef path,
+                                              const ImportOptions &options = {});
 
 } // namespace ogc
 

@@ -1,11 +1,11 @@
 //===- ModelFile.cpp - reading a model file and its external data ----------===//
 #include "compiler/import/ModelFile.h"
 
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/stubs/logging.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/stubs/logging.h"
 
 using namespace mlir;
 
@@ -124,8 +124,8 @@ FailureOr<onnx::TensorBytes> ExternalData::read(const ::onnx::TensorProto &tenso
     return failure();
   int64_t size = static_cast<int64_t>(file->getBufferSize());
   if (offset > size || length > size - offset) {
-    reason = "external data file '" + location + "' has " + std::to_string(size) + " bytes, expected at least " + std::to_string(offset) +
-             " + " + std::to_string(length);
+    reason = "external data file '" + location + "' has " + std::to_string(size) + " bytes, expected at least " +
+             std::to_string(offset) + " + " + std::to_string(length);
     return failure();
   }
   return onnx::TensorBytes{llvm::ArrayRef<char>(file->getBufferStart() + offset, length), file};

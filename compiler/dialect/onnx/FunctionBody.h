@@ -10,9 +10,10 @@ namespace ogc::onnx {
 /// True when the schema of an operator defines it by a function, for the operand types and attributes it has here.
 bool hasFunctionBody(mlir::Operation *op);
 
-/// Builds the function body of an operator before it and returns the values of its results. On failure `reason` says why; what was built
-/// has no users then.
-mlir::FailureOr<llvm::SmallVector<mlir::Value>> expandFunctionBody(mlir::OpBuilder &builder, mlir::Operation *op, std::string &reason);
+/// Builds the function body of an operator before it and returns the values of its results. On failure `reason` says why; what
+/// was built has no users then.
+mlir::FailureOr<llvm::SmallVector<mlir::Value>> expandFunctionBody(mlir::OpBuilder &builder, mlir::Operation *op,
+                                                                   std::string &reason);
 
 } // namespace ogc::onnx
 

@@ -61,7 +61,8 @@ LogicalResult inferBySchema(Operation *op, const ::onnx::OpSchema &schema, std::
     if (inferred && failed(setResultType(result, inferred, reason)))
       return failure();
     if (!isKnownElement(cast<TensorType>(result.getType()))) {
-      reason = "the type of output " + std::to_string(result.getResultNumber()) + " cannot be inferred" + (why.empty() ? "" : ": it " + why);
+      reason = "the type of output " + std::to_string(result.getResultNumber()) + " cannot be inferred" +
+               (why.empty() ? "" : ": it " + why);
       return failure();
     }
   }
@@ -146,9 +147,10 @@ LogicalResult inferIf(Operation *op, std::string &reason) {
   return resultsFromTypes(op, merged, reason);
 }
 
-/// Infers a body whose carried arguments start as `initial` (arguments from `firstArg` on) and go on as the values yielded from `firstYield`
-/// on: dimensions that change from one iteration to the next become unknown.
-LogicalResult inferCarried(Region &body, unsigned firstArg, unsigned firstYield, ArrayRef<TensorType> initial, std::string &reason) {
+/// Infers a body whose carried arguments start as `initial` (arguments from `firstArg` on) and go on as the values yielded from
+/// `firstYield` on: dimensions that change from one iteration to the next become unknown.
+LogicalResult inferCarried(Region &body, unsigned firstArg, unsigned firstYield, ArrayRef<TensorType> initial,
+                           std::string &reason) {
   Block &block = body.front();
   if (block.getNumArguments() < firstArg + initial.size()) {
     reason = "its body has " + std::to_string(block.getNumArguments()) + " inputs, expected at least " +
@@ -228,7 +230,8 @@ LogicalResult inferScan(Operation *op, std::string &reason) {
   if (failed(initial) || failed(scanned))
     return failure();
   if (body.front().getNumArguments() != op->getNumOperands()) {
-    reason = "its body has " + std::to_string(body.front().getNumArguments()) + " inputs, expected " + std::to_string(op->getNumOperands());
+    reason = "its body has " + std::to_string(body.front().getNumArguments()) + " inputs, expected " +
+             std::to_string(op->getNumOperands());
     return failure();
   }
   SmallVector<int64_t> inAxes = scan.getI64s("scan_input_axes"), outAxes = scan.getI64s("scan_output_axes");

@@ -37,8 +37,8 @@ LogicalResult OperationContext::checkTypes(const ::onnx::OpSchema &schema, std::
       continue;
     auto [it, isNew] = bound.try_emplace(formal.GetTypeStr(), type, i);
     if (!isNew && it->second.first != type) {
-      reason = "input " + std::to_string(i) + " is of type " + describe(type) + ", but input " + std::to_string(it->second.second) +
-               " of type " + describe(it->second.first) + ", and they must be the same";
+      reason = "input " + std::to_string(i) + " is of type " + describe(type) + ", but input " +
+               std::to_string(it->second.second) + " of type " + describe(it->second.first) + ", and they must be the same";
       return failure();
     }
   }

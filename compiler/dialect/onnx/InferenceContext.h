@@ -9,14 +9,14 @@
 
 namespace ogc::onnx {
 
-/// Shows an operation to a schema: its attributes, operand types and small constant operands. Serves shape inference and the builders of
-/// function bodies.
+/// Shows an operation to a schema: its attributes, operand types and small constant operands. Serves shape inference and the
+/// builders of function bodies.
 class OperationContext final : public ::onnx::InferenceContext {
 public:
   explicit OperationContext(mlir::Operation *op);
 
-  /// Checks the element types of the operands against the type constraints of a schema, then runs its inference. No exception leaves; a
-  /// failure is explained in `reason`, on one line.
+  /// Checks the element types of the operands against the type constraints of a schema, then runs its inference. No exception
+  /// leaves; a failure is explained in `reason`, on one line.
   mlir::LogicalResult run(const ::onnx::OpSchema &schema, std::string &reason);
   const ::onnx::TypeProto &resultType(unsigned i) const { return resultTypes[i]; }
 

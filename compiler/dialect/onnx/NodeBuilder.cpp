@@ -45,14 +45,22 @@ LogicalResult fillDefaults(MLIRContext *context, const OpSchema &schema, NamedAt
 
 bool hasKind(Attribute value, AttributeProto::AttributeType kind) {
   switch (kind) {
-  case AttributeProto::INT: return isa<IntegerAttr>(value);
-  case AttributeProto::FLOAT: return isa<FloatAttr>(value);
-  case AttributeProto::STRING: return isa<StringAttr>(value);
-  case AttributeProto::INTS: return isa<DenseI64ArrayAttr>(value);
-  case AttributeProto::FLOATS: return isa<DenseF32ArrayAttr>(value);
-  case AttributeProto::STRINGS: return isa<ArrayAttr>(value);
-  case AttributeProto::TENSOR: return isa<ElementsAttr>(value);
-  default: return false;
+  case AttributeProto::INT:
+    return isa<IntegerAttr>(value);
+  case AttributeProto::FLOAT:
+    return isa<FloatAttr>(value);
+  case AttributeProto::STRING:
+    return isa<StringAttr>(value);
+  case AttributeProto::INTS:
+    return isa<DenseI64ArrayAttr>(value);
+  case AttributeProto::FLOATS:
+    return isa<DenseF32ArrayAttr>(value);
+  case AttributeProto::STRINGS:
+    return isa<ArrayAttr>(value);
+  case AttributeProto::TENSOR:
+    return isa<ElementsAttr>(value);
+  default:
+    return false;
   }
 }
 
@@ -80,7 +88,8 @@ LogicalResult checkInputs(const OpSchema &schema, const Node &node, std::string 
   int64_t count = node.inputs.size();
   if (count < schema.min_input() || count > schema.max_input()) {
     reason = "has " + std::to_string(count) + " inputs, expected ";
-    reason += count < schema.min_input() ? "at least " + std::to_string(schema.min_input()) : "at most " + std::to_string(schema.max_input());
+    reason += count < schema.min_input() ? "at least " + std::to_string(schema.min_input())
+                                         : "at most " + std::to_string(schema.max_input());
     return failure();
   }
   for (auto [i, formal] : llvm::enumerate(schema.inputs()))
@@ -92,7 +101,8 @@ LogicalResult checkInputs(const OpSchema &schema, const Node &node, std::string 
 }
 
 LogicalResult checkBodies(const OpSchema &schema, const Node &node, std::string &reason) {
-  size_t graphs = llvm::count_if(schema.attributes(), [](const auto &entry) { return entry.second.type == AttributeProto::GRAPH; });
+  size_t graphs =
+      llvm::count_if(schema.attributes(), [](const auto &entry) { return entry.second.type == AttributeProto::GRAPH; });
   if (node.bodies.size() == graphs)
     return success();
   reason = "has " + std::to_string(node.bodies.size()) + " graph attributes, expected " + std::to_string(graphs);

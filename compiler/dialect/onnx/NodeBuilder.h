@@ -12,8 +12,8 @@ namespace ogc::onnx {
 /// An ONNX node on its way into the dialect. Upgrade rules change it in place.
 struct Node {
   std::string opType;
-  std::string domain;         ///< "" for ai.onnx
-  int64_t version = 0;        ///< opset version of the model (or function) for this domain
+  std::string domain;  ///< "" for ai.onnx
+  int64_t version = 0; ///< opset version of the model (or function) for this domain
   mlir::Location loc;
   llvm::SmallVector<mlir::Value> inputs; ///< onnx.absent for absent ones
   mlir::NamedAttrList attributes;
@@ -24,9 +24,9 @@ struct Node {
   bool isOutputUsed(unsigned i) const { return i < numOutputs && (i >= usedOutputs.size() || usedOutputs[i]); }
 };
 
-/// Checks a node against the schema of its own version, brings it to the newest form and builds it at the builder's insertion point with
-/// inferred result types; a rule may build more than one operation, or none (Identity, Constant). Returns one value an output. On failure
-/// `reason` says why, and nothing refers to what was built.
+/// Checks a node against the schema of its own version, brings it to the newest form and builds it at the builder's insertion
+/// point with inferred result types; a rule may build more than one operation, or none (Identity, Constant). Returns one value an
+/// output. On failure `reason` says why, and nothing refers to what was built.
 mlir::FailureOr<llvm::SmallVector<mlir::Value>> buildNode(mlir::OpBuilder &builder, Node node, std::string &reason);
 
 /// Why an operator cannot be imported at all: unknown, or not known at this version. Empty when it can.

@@ -1,7 +1,8 @@
 //===- OnnxDialect.cpp - registration of the onnx dialect -----------------===//
 //
 // One operation for each schema of the onnx package. It goes through OperationName::Impl, which is half internal to MLIR, because
-// DynamicOpDefinition has no traits and never lets two equal operations be merged. Keep everything that touches Impl in this file.
+// DynamicOpDefinition has no traits and never lets two equal operations be merged. Keep everything that touches Impl in this
+// file.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/dialect/onnx/OnnxDialect.h"
@@ -92,7 +93,9 @@ struct SchemaImpl final : OperationName::Impl {
   std::optional<Attribute> getInherentAttr(Operation *, StringRef) final { return std::nullopt; }
   void setInherentAttr(Operation *op, StringAttr name, Attribute value) final { op->setDiscardableAttr(name, value); }
   void populateInherentAttrs(Operation *, NamedAttrList &) final {}
-  LogicalResult verifyInherentAttrs(OperationName, NamedAttrList &, function_ref<InFlightDiagnostic()>) final { return success(); }
+  LogicalResult verifyInherentAttrs(OperationName, NamedAttrList &, function_ref<InFlightDiagnostic()>) final {
+    return success();
+  }
   int getOpPropertyByteSize() final { return 0; }
   void initProperties(OperationName, OpaqueProperties, OpaqueProperties) final {}
   void deleteProperties(OpaqueProperties) final {}

@@ -1,7 +1,8 @@
 //===- OnnxOps.h - reading and building operations of the onnx dialect ----===//
 //
-// Operators are registered from schemas, so there is no class for each. OnnxOp is a view of any of them: operands by index, attributes by
-// name and type. It remembers which attributes were read: an attribute that no code read is an error at lowering (`checkConsumed`).
+// Operators are registered from schemas, so there is no class for each. OnnxOp is a view of any of them: operands by index,
+// attributes by name and type. It remembers which attributes were read: an attribute that no code read is an error at lowering
+// (`checkConsumed`).
 //
 //===----------------------------------------------------------------------===//
 #ifndef OGC_DIALECT_ONNX_ONNXOPS_H
@@ -32,8 +33,8 @@ bool isAbsent(mlir::Value value);
 /// The value of a constant (onnx.constant), or null.
 mlir::ElementsAttr getConstant(mlir::Value value);
 
-/// The elements of a constant of any integer or boolean type, or nothing when the value is not such a constant. Works on dense and
-/// on mapped (resource) values.
+/// The elements of a constant of any integer or boolean type, or nothing when the value is not such a constant. Works on dense
+/// and on mapped (resource) values.
 std::optional<llvm::SmallVector<int64_t>> getConstantInts(mlir::Value value);
 
 /// The elements of a constant of any float type, or nothing.
@@ -73,8 +74,8 @@ public:
   /// The attribute, or null. Counts as a read.
   mlir::Attribute get(llvm::StringRef name) const;
 
-  /// Attributes by type; the default is returned when the attribute is missing or of another type. The importer writes the defaults of
-  /// the schema, so a default here is only needed where the schema has none.
+  /// Attributes by type; the default is returned when the attribute is missing or of another type. The importer writes the
+  /// defaults of the schema, so a default here is only needed where the schema has none.
   int64_t getI64(llvm::StringRef name, int64_t orElse = 0) const;
   std::optional<int64_t> findI64(llvm::StringRef name) const;
   llvm::SmallVector<int64_t> getI64s(llvm::StringRef name, llvm::ArrayRef<int64_t> orElse = {}) const;

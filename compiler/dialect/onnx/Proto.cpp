@@ -15,32 +15,58 @@ Type importElementType(MLIRContext *context, int32_t dataType) {
     return IntegerType::get(context, width, isUnsigned ? IntegerType::Unsigned : IntegerType::Signless);
   };
   switch (dataType) {
-  case TensorProto::FLOAT: return Float32Type::get(context);
-  case TensorProto::DOUBLE: return Float64Type::get(context);
-  case TensorProto::FLOAT16: return Float16Type::get(context);
-  case TensorProto::BFLOAT16: return BFloat16Type::get(context);
-  case TensorProto::FLOAT8E4M3FN: return Float8E4M3FNType::get(context);
-  case TensorProto::FLOAT8E4M3FNUZ: return Float8E4M3FNUZType::get(context);
-  case TensorProto::FLOAT8E5M2: return Float8E5M2Type::get(context);
-  case TensorProto::FLOAT8E5M2FNUZ: return Float8E5M2FNUZType::get(context);
-  case TensorProto::FLOAT8E8M0: return Float8E8M0FNUType::get(context);
-  case TensorProto::FLOAT4E2M1: return Float4E2M1FNType::get(context);
-  case TensorProto::BOOL: return integer(1, false);
-  case TensorProto::INT2: return integer(2, false);
-  case TensorProto::INT4: return integer(4, false);
-  case TensorProto::INT8: return integer(8, false);
-  case TensorProto::INT16: return integer(16, false);
-  case TensorProto::INT32: return integer(32, false);
-  case TensorProto::INT64: return integer(64, false);
-  case TensorProto::UINT2: return integer(2, true);
-  case TensorProto::UINT4: return integer(4, true);
-  case TensorProto::UINT8: return integer(8, true);
-  case TensorProto::UINT16: return integer(16, true);
-  case TensorProto::UINT32: return integer(32, true);
-  case TensorProto::UINT64: return integer(64, true);
-  case TensorProto::COMPLEX64: return ComplexType::get(Float32Type::get(context));
-  case TensorProto::COMPLEX128: return ComplexType::get(Float64Type::get(context));
-  default: return {};
+  case TensorProto::FLOAT:
+    return Float32Type::get(context);
+  case TensorProto::DOUBLE:
+    return Float64Type::get(context);
+  case TensorProto::FLOAT16:
+    return Float16Type::get(context);
+  case TensorProto::BFLOAT16:
+    return BFloat16Type::get(context);
+  case TensorProto::FLOAT8E4M3FN:
+    return Float8E4M3FNType::get(context);
+  case TensorProto::FLOAT8E4M3FNUZ:
+    return Float8E4M3FNUZType::get(context);
+  case TensorProto::FLOAT8E5M2:
+    return Float8E5M2Type::get(context);
+  case TensorProto::FLOAT8E5M2FNUZ:
+    return Float8E5M2FNUZType::get(context);
+  case TensorProto::FLOAT8E8M0:
+    return Float8E8M0FNUType::get(context);
+  case TensorProto::FLOAT4E2M1:
+    return Float4E2M1FNType::get(context);
+  case TensorProto::BOOL:
+    return integer(1, false);
+  case TensorProto::INT2:
+    return integer(2, false);
+  case TensorProto::INT4:
+    return integer(4, false);
+  case TensorProto::INT8:
+    return integer(8, false);
+  case TensorProto::INT16:
+    return integer(16, false);
+  case TensorProto::INT32:
+    return integer(32, false);
+  case TensorProto::INT64:
+    return integer(64, false);
+  case TensorProto::UINT2:
+    return integer(2, true);
+  case TensorProto::UINT4:
+    return integer(4, true);
+  case TensorProto::UINT8:
+    return integer(8, true);
+  case TensorProto::UINT16:
+    return integer(16, true);
+  case TensorProto::UINT32:
+    return integer(32, true);
+  case TensorProto::UINT64:
+    return integer(64, true);
+  case TensorProto::COMPLEX64:
+    return ComplexType::get(Float32Type::get(context));
+  case TensorProto::COMPLEX128:
+    return ComplexType::get(Float64Type::get(context));
+  default:
+    return {};
   }
 }
 
@@ -110,14 +136,22 @@ AttributeProto::AttributeType attributeKind(const AttributeProto &attribute) {
   if (attribute.has_type() && attribute.type() != AttributeProto::UNDEFINED)
     return attribute.type();
   // Files of the first IR version carry no kind.
-  if (attribute.has_f()) return AttributeProto::FLOAT;
-  if (attribute.has_i()) return AttributeProto::INT;
-  if (attribute.has_s()) return AttributeProto::STRING;
-  if (attribute.has_t()) return AttributeProto::TENSOR;
-  if (attribute.has_g()) return AttributeProto::GRAPH;
-  if (attribute.floats_size()) return AttributeProto::FLOATS;
-  if (attribute.ints_size()) return AttributeProto::INTS;
-  if (attribute.strings_size()) return AttributeProto::STRINGS;
+  if (attribute.has_f())
+    return AttributeProto::FLOAT;
+  if (attribute.has_i())
+    return AttributeProto::INT;
+  if (attribute.has_s())
+    return AttributeProto::STRING;
+  if (attribute.has_t())
+    return AttributeProto::TENSOR;
+  if (attribute.has_g())
+    return AttributeProto::GRAPH;
+  if (attribute.floats_size())
+    return AttributeProto::FLOATS;
+  if (attribute.ints_size())
+    return AttributeProto::INTS;
+  if (attribute.strings_size())
+    return AttributeProto::STRINGS;
   return AttributeProto::UNDEFINED;
 }
 
@@ -127,9 +161,12 @@ Attribute importAttribute(MLIRContext *context, const AttributeProto &attribute,
                           std::string &reason) {
   Builder builder(context);
   switch (attributeKind(attribute)) {
-  case AttributeProto::INT: return builder.getI64IntegerAttr(attribute.i());
-  case AttributeProto::FLOAT: return builder.getF32FloatAttr(attribute.f());
-  case AttributeProto::STRING: return builder.getStringAttr(attribute.s());
+  case AttributeProto::INT:
+    return builder.getI64IntegerAttr(attribute.i());
+  case AttributeProto::FLOAT:
+    return builder.getF32FloatAttr(attribute.f());
+  case AttributeProto::STRING:
+    return builder.getStringAttr(attribute.s());
   case AttributeProto::INTS:
     return builder.getDenseI64ArrayAttr(SmallVector<int64_t>(attribute.ints().begin(), attribute.ints().end()));
   case AttributeProto::FLOATS:

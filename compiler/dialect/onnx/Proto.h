@@ -21,8 +21,8 @@ int32_t exportElementType(mlir::Type type);
 /// The spelling of a TensorProto::DataType for messages: "FLOAT16", or "data type 99".
 std::string dataTypeName(int32_t dataType);
 
-/// A ranked tensor, an unranked one where the shape is unknown. Fails with a reason for sequences, optionals, maps and element types that
-/// MLIR lacks. Unknown and symbolic dimensions are `?`.
+/// A ranked tensor, an unranked one where the shape is unknown. Fails with a reason for sequences, optionals, maps and element
+/// types that MLIR lacks. Unknown and symbolic dimensions are `?`.
 mlir::FailureOr<mlir::TensorType> importType(mlir::MLIRContext *context, const ::onnx::TypeProto &type, std::string &reason);
 /// The inverse; a type without a value for none.
 ::onnx::TypeProto exportType(mlir::Type type);
@@ -33,13 +33,13 @@ struct TensorBytes {
   std::shared_ptr<const void> owner;
 };
 
-/// Makes an ElementsAttr of a tensor's raw little-endian data. Tensors of 1 KiB and more become a resource over the bytes, without a copy;
-/// booleans and 4-bit types are always unpacked. `name` is the wish for the resource's key.
+/// Makes an ElementsAttr of a tensor's raw little-endian data. Tensors of 1 KiB and more become a resource over the bytes,
+/// without a copy; booleans and 4-bit types are always unpacked. `name` is the wish for the resource's key.
 mlir::FailureOr<mlir::ElementsAttr> importRawTensor(mlir::RankedTensorType type, const TensorBytes &data, llvm::StringRef name,
                                                     std::string &reason);
 
-/// Makes an ElementsAttr of a tensor that holds its data itself (raw_data or the typed fields). `owner` keeps `tensor` alive; null: large
-/// data is copied.
+/// Makes an ElementsAttr of a tensor that holds its data itself (raw_data or the typed fields). `owner` keeps `tensor` alive;
+/// null: large data is copied.
 mlir::FailureOr<mlir::ElementsAttr> importTensor(mlir::MLIRContext *context, const ::onnx::TensorProto &tensor,
                                                  std::shared_ptr<const void> owner, std::string &reason);
 

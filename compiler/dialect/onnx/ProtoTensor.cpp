@@ -43,8 +43,7 @@ DenseElementsAttr unpackSmall(RankedTensorType type, ArrayRef<char> bytes) {
   return DenseElementsAttr::get(type, floats);
 }
 
-template <typename T, typename Field>
-void appendAs(std::vector<char> &bytes, const Field &field) {
+template <typename T, typename Field> void appendAs(std::vector<char> &bytes, const Field &field) {
   bytes.resize(field.size() * sizeof(T));
   char *out = bytes.data();
   for (auto value : field) {
@@ -59,13 +58,25 @@ std::vector<char> typedFieldBytes(const TensorProto &tensor, Type element) {
   std::vector<char> bytes;
   switch (tensor.data_type()) {
   case TensorProto::FLOAT:
-  case TensorProto::COMPLEX64: appendAs<float>(bytes, tensor.float_data()); break;
+  case TensorProto::COMPLEX64:
+    appendAs<float>(bytes, tensor.float_data());
+    break;
   case TensorProto::DOUBLE:
-  case TensorProto::COMPLEX128: appendAs<double>(bytes, tensor.double_data()); break;
-  case TensorProto::INT64: appendAs<int64_t>(bytes, tensor.int64_data()); break;
-  case TensorProto::UINT64: appendAs<uint64_t>(bytes, tensor.uint64_data()); break;
-  case TensorProto::UINT32: appendAs<uint32_t>(bytes, tensor.uint64_data()); break;
-  case TensorProto::INT32: appendAs<int32_t>(bytes, tensor.int32_data()); break;
+  case TensorProto::COMPLEX128:
+    appendAs<double>(bytes, tensor.double_data());
+    break;
+  case TensorProto::INT64:
+    appendAs<int64_t>(bytes, tensor.int64_data());
+    break;
+  case TensorProto::UINT64:
+    appendAs<uint64_t>(bytes, tensor.uint64_data());
+    break;
+  case TensorProto::UINT32:
+    appendAs<uint32_t>(bytes, tensor.uint64_data());
+    break;
+  case TensorProto::INT32:
+    appendAs<int32_t>(bytes, tensor.int32_data());
+    break;
   default:
     // Everything narrower is in int32_data: 16-bit floats as bit patterns, 4-bit types packed as in raw_data.
     if (elementBits(element) == 16)

@@ -54,8 +54,7 @@ bool isRandom(const OpSchema &schema) {
 }
 
 bool hasBodies(const OpSchema &schema) {
-  return llvm::any_of(schema.attributes(),
-                      [](const auto &entry) { return entry.second.type == ::onnx::AttributeProto::GRAPH; });
+  return llvm::any_of(schema.attributes(), [](const auto &entry) { return entry.second.type == ::onnx::AttributeProto::GRAPH; });
 }
 
 } // namespace ogc::onnx

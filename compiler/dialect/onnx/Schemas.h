@@ -6,8 +6,8 @@
 #ifndef OGC_DIALECT_ONNX_SCHEMAS_H
 #define OGC_DIALECT_ONNX_SCHEMAS_H
 
-#include "llvm/ADT/StringRef.h"
 #include "onnx/defs/schema.h"
+#include "llvm/ADT/StringRef.h"
 #include <vector>
 
 namespace ogc::onnx {

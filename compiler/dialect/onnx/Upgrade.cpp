@@ -1,7 +1,7 @@
 //===- Upgrade.cpp - from older operator versions to the newest -----------===//
 //
-// One table: operator, the version from which the newest form holds in this respect, what changed. Changes of type lists and the like
-// need no rule. Source: the operator changelog of the ONNX project.
+// One table: operator, the version from which the newest form holds in this respect, what changed. Changes of type lists and the
+// like need no rule. Source: the operator changelog of the ONNX project.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/dialect/onnx/Upgrade.h"
@@ -126,7 +126,9 @@ LogicalResult reshapeTargetBecameInput(Upgrade &u) {
   return success();
 }
 
-LogicalResult tileOldForm(Upgrade &u) { return u.fail("the form of opset versions below 6 (tiles along one axis) is not supported"); }
+LogicalResult tileOldForm(Upgrade &u) {
+  return u.fail("the form of opset versions below 6 (tiles along one axis) is not supported");
+}
 
 /// Binary operators below 7: with `broadcast`, input 1 lines up with input 0 from dimension `axis` on.
 LogicalResult broadcastBecameNumpy(Upgrade &u) {
@@ -177,7 +179,8 @@ LogicalResult flattenBecameAxis(Upgrade &u) {
     if (axis == type.getRank() - 1)
       return success();
     // The same elements when only dimensions of size 1 follow.
-    if (axis >= 0 && axis < type.getRank() && llvm::all_of(type.getShape().drop_front(axis + 1), [](int64_t n) { return n == 1; })) {
+    if (axis >= 0 && axis < type.getRank() &&
+        llvm::all_of(type.getShape().drop_front(axis + 1), [](int64_t n) { return n == 1; })) {
       u.node.attributes.set("axis", u.builder.getI64IntegerAttr(axis));
       return success();
     }
@@ -186,7 +189,8 @@ LogicalResult flattenBecameAxis(Upgrade &u) {
   NamedAttribute lastAxis = u.builder.getNamedAttr("axis", last);
   Value matrix = u.build("Flatten", u.node.inputs[0], flattenAxis);
   Value done = matrix ? u.build(u.node.opType, matrix, lastAxis) : Value();
-  Value shape = done ? u.build("Shape", u.node.inputs[0], u.builder.getNamedAttr("start", u.builder.getI64IntegerAttr(0))) : Value();
+  Value shape =
+      done ? u.build("Shape", u.node.inputs[0], u.builder.getNamedAttr("start", u.builder.getI64IntegerAttr(0))) : Value();
   Value result =
       shape ? u.build("Reshape", {done, shape}, u.builder.getNamedAttr("allowzero", u.builder.getI64IntegerAttr(1))) : Value();
   u.outputs = {result};
@@ -281,7 +285,11 @@ LogicalResult scatterWasRenamed(Upgrade &u) {
 
 LogicalResult gridSampleModes(Upgrade &u) {
   if (auto mode = dyn_cast_or_null<StringAttr>(u.node.attributes.get("mode")))
-    setText(u, "mode", llvm::StringSwitch<StringRef>(mode.getValue()).Case("bilinear", "linear").Case("bicubic", "cubic").Default(mode.getValue()));
+    setText(u, "mode",
+            llvm::StringSwitch<StringRef>(mode.getValue())
+                .Case("bilinear", "linear")
+                .Case("bicubic", "cubic")
+                .Default(mode.getValue()));
   return success();
 }
 
@@ -322,7 +330,8 @@ LogicalResult groupNormPerChannel(Upgrade &u) {
   u.node.attributes.set("num_groups", u.builder.getI64IntegerAttr(*groups));
   for (unsigned i = 1; i < std::min<size_t>(3, u.node.inputs.size()); ++i) {
     Value column = u.build("Unsqueeze", {u.node.inputs[i], createI64s(u.builder, u.node.loc, {1})});
-    Value wide = column ? u.build("Expand", {column, createI64s(u.builder, u.node.loc, {*groups, x.getDimSize(1) / *groups})}) : Value();
+    Value wide =
+        column ? u.build("Expand", {column, createI64s(u.builder, u.node.loc, {*groups, x.getDimSize(1) / *groups})}) : Value();
     Value flat = wide ? u.build("Reshape", {wide, createI64s(u.builder, u.node.loc, {-1})},
                                 u.builder.getNamedAttr("allowzero", u.builder.getI64IntegerAttr(0)))
                       : Value();

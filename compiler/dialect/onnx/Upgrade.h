@@ -32,8 +32,8 @@ struct Upgrade {
   void setInput(unsigned i, mlir::Value value);
 };
 
-/// Applies all rules for the node's operator that its version is below, oldest first. The defaults of the node's own version are filled in
-/// already. A rule of a rename (Upsample → Resize) goes on with the rules of the new operator.
+/// Applies all rules for the node's operator that its version is below, oldest first. The defaults of the node's own version are
+/// filled in already. A rule of a rename (Upsample → Resize) goes on with the rules of the new operator.
 mlir::LogicalResult upgradeNode(Upgrade &upgrade);
 
 } // namespace ogc::onnx

@@ -12,7 +12,8 @@ namespace ogc::normalize {
 namespace {
 
 bool isIdentityPermutation(ArrayRef<int64_t> perm) {
-  return llvm::all_of(llvm::enumerate(perm), [](const auto &entry) { return entry.value() == static_cast<int64_t>(entry.index()); });
+  return llvm::all_of(llvm::enumerate(perm),
+                      [](const auto &entry) { return entry.value() == static_cast<int64_t>(entry.index()); });
 }
 
 /// Dropout that passes its input on: no training, and nothing asks for the mask.

@@ -40,7 +40,8 @@ struct FoldBatchNormIntoConv : RewritePattern {
     Value weight = make("Mul", {conv.input(1), reshape(rewriter, loc, scale, column)});
     Value shift = conv.hasInput(2) ? make("Sub", {conv.input(2), norm.input(3)}) : make("Neg", norm.input(3));
     Value bias = make("Add", {make("Mul", {shift, scale}), norm.input(2)});
-    Operation *folded = onnx::createOp(rewriter, loc, "Conv", op->getResultTypes(), {conv.input(0), weight, bias}, producing->getAttrs());
+    Operation *folded =
+        onnx::createOp(rewriter, loc, "Conv", op->getResultTypes(), {conv.input(0), weight, bias}, producing->getAttrs());
     rewriter.replaceOp(op, folded);
     return success();
   }

@@ -11,7 +11,8 @@ namespace ogc::normalize {
 
 namespace {
 
-/// What the operators of softmax(scale * q kT + mask) v are made of. All shapes are static; q, kT and v have the same rank, 3 or 4.
+/// What the operators of softmax(scale * q kT + mask) v are made of. All shapes are static; q, kT and v have the same rank, 3
+/// or 4.
 struct Parts {
   Value query, keyTransposed, value, mask; ///< `mask` may be null
   double scale = 1.0;
@@ -40,7 +41,8 @@ Value stripScale(Value value, double &scale) {
 
 bool isZero(Value value) { return scalarOf(value) == 0.0; }
 
-/// The softmax over the last axis that makes a value; through where(isnan(s), 0, s), by which exporters give masked-out rows zero: so do we.
+/// The softmax over the last axis that makes a value; through where(isnan(s), 0, s), by which exporters give masked-out rows
+/// zero: so do we.
 Operation *matchSoftmax(Value value) {
   Operation *softmax = producer(value, "Softmax");
   unsigned uses = 1;
@@ -138,7 +140,8 @@ Value untranspose(PatternRewriter &rewriter, Location loc, Value value) {
   return transpose(rewriter, loc, value, swapLast(identity));
 }
 
-/// Heads repeated by Unsqueeze, Expand, Reshape: the value before, [B, HK, T, D] of [B, HK * repeats, T, D]. Null when there are none.
+/// Heads repeated by Unsqueeze, Expand, Reshape: the value before, [B, HK, T, D] of [B, HK * repeats, T, D]. Null when there are
+/// none.
 Value beforeRepeat(Value value, int64_t &repeats) {
   Operation *merge = producer(value, "Reshape"), *expand = merge ? producer(merge->getOperand(0), "Expand") : nullptr;
   Operation *split = expand ? expand->getOperand(0).getDefiningOp() : nullptr;
@@ -163,7 +166,8 @@ SmallVector<int64_t> toRank4(ArrayRef<int64_t> shape) {
   return padded;
 }
 
-/// A mask as [B or 1, H or 1, S or 1, T]. The operator pads a shorter last dimension with minus infinity, so that one of size 1 is expanded.
+/// A mask as [B or 1, H or 1, S or 1, T]. The operator pads a shorter last dimension with minus infinity, so that one of size 1
+/// is expanded.
 Value prepareMask(PatternRewriter &rewriter, Location loc, Value mask, int64_t keys) {
   SmallVector<int64_t> shape = toRank4(staticType(mask).getShape());
   Value shaped = reshape(rewriter, loc, mask, shape);

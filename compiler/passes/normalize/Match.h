@@ -34,8 +34,8 @@ mlir::RankedTensorType staticType(mlir::Value value);
 /// True when a reduction over the last axis alone, with the axis kept.
 bool reducesLastAxis(mlir::Operation *op);
 
-/// Builds an operator with the schema's defaults and inferred types before the rewriter's insertion point. Null when the operands do not
-/// fit; an error is emitted then.
+/// Builds an operator with the schema's defaults and inferred types before the rewriter's insertion point. Null when the operands
+/// do not fit; an error is emitted then.
 mlir::Value build(mlir::OpBuilder &builder, mlir::Location loc, llvm::StringRef opType, mlir::ValueRange operands,
                   llvm::ArrayRef<mlir::NamedAttribute> attributes = {});
 /// Reshape to a static shape; the value itself when it has it.

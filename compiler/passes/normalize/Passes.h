@@ -17,8 +17,8 @@ std::unique_ptr<mlir::Pass> createExpandFunctions(std::function<bool(llvm::Strin
 
 /// The passes that need no shapes, for the normalize phase.
 void addNormalizePasses(mlir::OpPassManager &manager);
-/// The passes that recognise and expand operators. They need static shapes to prove a pattern right, so they run at the end of the
-/// specialize phase, after ogc-fold-shapes. `hasLowering` is the predicate of createExpandFunctions.
+/// The passes that recognise and expand operators. They need static shapes to prove a pattern right, so they run at the end of
+/// the specialize phase, after ogc-fold-shapes. `hasLowering` is the predicate of createExpandFunctions.
 void addFormPasses(mlir::OpPassManager &manager, std::function<bool(llvm::StringRef opType)> hasLowering);
 
 #define GEN_PASS_REGISTRATION

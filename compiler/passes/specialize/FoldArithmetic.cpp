@@ -82,8 +82,7 @@ std::optional<double> floatBinary(StringRef type, double a, double b, bool cStyl
   return std::nullopt;
 }
 
-template <typename T>
-std::optional<bool> compare(StringRef type, T a, T b) {
+template <typename T> std::optional<bool> compare(StringRef type, T a, T b) {
   if (type == "Equal")
     return a == b;
   if (type == "Less")
@@ -314,7 +313,8 @@ bool isOneOf(StringRef type, ArrayRef<StringRef> list) { return llvm::is_contain
 
 std::optional<Tensors> foldArithmetic(const onnx::OnnxOp &op, Inputs inputs) {
   StringRef type = op.opType();
-  if (isOneOf(type, {"Add", "Sub", "Mul", "Div", "Mod", "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor"}))
+  if (isOneOf(type, {"Add", "Sub", "Mul", "Div", "Mod", "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or",
+                     "Xor"}))
     return inputs.size() == 2 ? foldBinaryChain(op, inputs) : std::nullopt;
   if (isOneOf(type, {"Min", "Max"}))
     return foldBinaryChain(op, inputs);

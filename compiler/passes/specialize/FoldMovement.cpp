@@ -42,7 +42,8 @@ std::optional<Tensors> foldGather(const onnx::OnnxOp &op, Inputs inputs) {
   if (!axis || !indices || indices->isFloat())
     return std::nullopt;
   int64_t size = data->shape[*axis];
-  int64_t outer = llvm::product_of(ArrayRef(data->shape).take_front(*axis)), inner = llvm::product_of(ArrayRef(data->shape).drop_front(*axis + 1));
+  int64_t outer = llvm::product_of(ArrayRef(data->shape).take_front(*axis)),
+          inner = llvm::product_of(ArrayRef(data->shape).drop_front(*axis + 1));
   SmallVector<int64_t> shape(ArrayRef(data->shape).take_front(*axis)), picked;
   llvm::append_range(shape, indices->shape);
   llvm::append_range(shape, ArrayRef(data->shape).drop_front(*axis + 1));
@@ -105,7 +106,8 @@ std::optional<Tensors> foldGatherElements(const onnx::OnnxOp &op, Inputs inputs)
 }
 
 std::optional<Tensors> foldSlice(const onnx::OnnxOp &op, Inputs inputs) {
-  const Tensor *data = at(inputs, 0), *starts = at(inputs, 1), *ends = at(inputs, 2), *axes = at(inputs, 3), *steps = at(inputs, 4);
+  const Tensor *data = at(inputs, 0), *starts = at(inputs, 1), *ends = at(inputs, 2), *axes = at(inputs, 3),
+               *steps = at(inputs, 4);
   if (!data || !starts || !ends || starts->size() != ends->size())
     return std::nullopt;
   SmallVector<int64_t> first(data->rank(), 0), step(data->rank(), 1), shape(data->shape);
@@ -174,7 +176,9 @@ std::optional<Tensors> foldSplit(const onnx::OnnxOp &op, Inputs inputs) {
     if (!type.hasStaticShape() || type.getRank() != data->rank())
       return std::nullopt;
     SmallVector<int64_t> picked;
-    forEachPosition(type.getShape(), [&](ArrayRef<int64_t> position) { picked.push_back(linearIndex(position, strides) + start * strides[*axis]); });
+    forEachPosition(type.getShape(), [&](ArrayRef<int64_t> position) {
+      picked.push_back(linearIndex(position, strides) + start * strides[*axis]);
+    });
     start += type.getDimSize(*axis);
     if (start > data->shape[*axis])
       return std::nullopt;

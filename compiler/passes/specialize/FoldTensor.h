@@ -20,8 +20,8 @@ struct Tensor {
 
 using Tensors = llvm::SmallVector<Tensor>;
 
-/// Reads a constant operand of at most maxFoldedElements elements; nothing for others and for types folding does not know (complex,
-/// unsigned 64-bit).
+/// Reads a constant operand of at most maxFoldedElements elements; nothing for others and for types folding does not know
+/// (complex, unsigned 64-bit).
 std::optional<Tensor> loadTensor(mlir::Value value);
 /// Makes a constant; integers wrap and floats round to the element type.
 mlir::ElementsAttr storeTensor(const Tensor &tensor);
@@ -39,8 +39,8 @@ llvm::SmallVector<int64_t> stridesOf(llvm::ArrayRef<int64_t> shape);
 /// Calls `visit` with each position of a shape, in row-major order.
 void forEachPosition(llvm::ArrayRef<int64_t> shape, llvm::function_ref<void(llvm::ArrayRef<int64_t>)> visit);
 
-/// Operators that move elements (Gather, Slice, Concat, …). Nothing when the operator is another or the operands are out of range.
-/// `inputs` holds null for absent operands.
+/// Operators that move elements (Gather, Slice, Concat, …). Nothing when the operator is another or the operands are out of
+/// range. `inputs` holds null for absent operands.
 std::optional<Tensors> foldMovement(const onnx::OnnxOp &op, llvm::ArrayRef<std::optional<Tensor>> inputs);
 /// Operators that compute element by element or reduce.
 std::optional<Tensors> foldArithmetic(const onnx::OnnxOp &op, llvm::ArrayRef<std::optional<Tensor>> inputs);

@@ -19,8 +19,8 @@ struct GraphShapes {
   std::vector<Input> inputs;
 };
 
-/// Parses "ID: name=AxB,name=C; ID: …" (see the pass ogc-specialize-shapes). Empty text is one graph without shapes. On failure the list is
-/// empty and `reason` says why.
+/// Parses "ID: name=AxB,name=C; ID: …" (see the pass ogc-specialize-shapes). Empty text is one graph without shapes. On failure
+/// the list is empty and `reason` says why.
 std::vector<GraphShapes> parseShapes(llvm::StringRef text, std::string &reason);
 
 } // namespace ogc::specialize

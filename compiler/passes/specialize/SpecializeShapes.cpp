@@ -47,7 +47,8 @@ std::string describeInputs(func::FuncOp function) {
 /// Finds the static types of a function's arguments for one graph ID.
 class ArgumentTypes {
 public:
-  ArgumentTypes(func::FuncOp function, const GraphShapes &graph) : function(function), graph(graph), types(function.getArgumentTypes()) {}
+  ArgumentTypes(func::FuncOp function, const GraphShapes &graph)
+      : function(function), graph(graph), types(function.getArgumentTypes()) {}
 
   /// Errors are emitted on the function, all of them.
   FailureOr<SmallVector<Type>> find() {
