@@ -160,17 +160,19 @@ LogicalResult AnchorPrinter::printMatmul(kern::MatmulOp op) {
   int64_t sk = op.getPacked() ? 0 : b->view.strides[op.getTransposeRhs() ? 2 : 1];
   int64_t sn = op.getPacked() ? 1 : b->view.strides[op.getTransposeRhs() ? 1 : 2];
   bool transposed = !op.getPacked() && sk == 1 && sn != 1;
-  if (m <= 8 && !transposed && chooseGemv(batch, m, n, k, arch).sharedBytes <= std::min<int64_t>(200 * 1024, mostSharedBytes(arch)))
+  // Few rows: the matrix is streamed; with 16-bit elements tensor cores are faster from three rows on.
+  if (m <= (a->bytes == 4 ? 8 : 2) && !transposed && chooseGemv(batch, m, n, k, arch).sharedBytes <= std::min<int64_t>(200 * 1024, mostSharedBytes(arch)))
     return printGemv(op, *a, *b);
   Config out(kernel.getSymName().str() + "_Config", "GemmDefaults", elementName(op.getLhs()));
   ArrayRef<int64_t> s = a->view.strides;
   int64_t sb = batch == 1 ? 0 : s[0];
+  int vecA = a->vector(s[2], {sb, s[1]});
   for (auto [name, value] : {std::pair<StringRef, int64_t>{"Batch", batch}, {"M", m}, {"N", n}, {"K", k}, {"ASb", sb}, {"ASm", s[1]},
-                             {"ASk", s[2]}, {"VecA", a->vector(s[2], {sb, s[1]})}})
+                             {"ASk", s[2]}, {"VecA", vecA}})
     out.set(name, value);
   setB(out, op, *b);
   setProducts(out, *a, op.getMath());
-  setTile(out, chooseTile(batch, m, n, k, a->bytes, transposed, arch), batch, m, n);
+  setTile(out, chooseTile(batch, m, n, k, a->bytes, transposed, vecA * a->bytes < 4, arch), batch, m, n);
   header = "ogc/gemm.cuh";
   config = out.str();
   call = "ogc::gemm<" + kernel.getSymName().str() + "_Config>(" + a->pointer() + ", " + b->pointer() + ", " + epilogue.construct + ");";
@@ -217,10 +219,11 @@ LogicalResult AnchorPrinter::printConv(kern::ConvOp op) {
   out.set("F", result[3]);
   out.set("P", shapeOf(op.getFilter())[2]);
   out.set("WeightsConstant", constant[filter->argument]);
-  out.set("VecA", x->vector(1, {in[0] == 1 ? 0 : s[0], s[1], s[2]}, in[3]));
+  int vecA = x->vector(1, {in[0] == 1 ? 0 : s[0], s[1], s[2]}, in[3]);
+  out.set("VecA", vecA);
   setProducts(out, *x, op.getMath());
   int64_t m = result[1] * result[2], k = op.getKernel()[0] * op.getKernel()[1] * in[3];
-  setTile(out, chooseTile(in[0], m, result[3], k, x->bytes, false, arch), in[0], m, result[3]);
+  setTile(out, chooseTile(in[0], m, result[3], k, x->bytes, false, vecA * x->bytes < 4, arch), in[0], m, result[3]);
   header = "ogc/conv.cuh";
   config = out.str();
   call = "ogc::conv<" + kernel.getSymName().str() + "_Config>(" + x->pointer() + ", " + filter->pointer() + ", " + epilogue.construct + ");";

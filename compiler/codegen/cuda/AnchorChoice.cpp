@@ -30,6 +30,7 @@ namespace {
 
 /// A form of the tile with the measured time of a stage, in microseconds.
 struct TileForm {
+  int bytes; // of an element
   int bm, bn, bk, warpsM, warpsN, warpsK;
   bool isWide;
   double stage;
@@ -38,17 +39,18 @@ struct TileForm {
 } // namespace
 
 static constexpr TileForm tileForms[] = {
-    // 16-bit elements, warps
-    {128, 128, 64, 2, 4, 1, false, 1.30}, {128, 64, 64, 4, 2, 1, false, 0.70}, {64, 64, 64, 2, 2, 2, false, 0.35},
-    {32, 64, 64, 1, 2, 4, false, 0.20}, {32, 32, 64, 1, 2, 4, false, 0.17}, {16, 64, 64, 1, 2, 4, false, 0.17},
-    {16, 32, 64, 1, 2, 4, false, 0.15},
-    // 16-bit elements, warpgroups
-    {64, 32, 64, 1, 1, 2, true, 0.13}, {64, 64, 64, 1, 1, 2, true, 0.15}, {64, 96, 64, 1, 1, 2, true, 0.18},
-    {64, 128, 64, 1, 1, 2, true, 0.21}, {128, 64, 64, 2, 1, 1, true, 0.26}, {128, 96, 64, 2, 1, 1, true, 0.33},
-    {128, 128, 64, 2, 1, 1, true, 0.40},
+    // warps
+    {2, 128, 128, 64, 2, 4, 1, false, 1.30}, {2, 128, 64, 64, 4, 2, 1, false, 0.70}, {2, 64, 64, 64, 2, 2, 2, false, 0.35},
+    {2, 32, 64, 64, 1, 2, 4, false, 0.20}, {2, 32, 32, 64, 1, 2, 4, false, 0.17}, {2, 16, 64, 64, 1, 2, 4, false, 0.17},
+    {2, 16, 32, 64, 1, 2, 4, false, 0.15},
+    // warpgroups
+    {2, 64, 32, 64, 1, 1, 2, true, 0.13}, {2, 64, 64, 64, 1, 1, 2, true, 0.15}, {2, 64, 96, 64, 1, 1, 2, true, 0.18},
+    {2, 64, 128, 64, 1, 1, 2, true, 0.21}, {2, 128, 64, 64, 2, 1, 1, true, 0.26}, {2, 128, 96, 64, 2, 1, 1, true, 0.33},
+    {2, 128, 128, 64, 2, 1, 1, true, 0.40},
     // f32
-    {64, 64, 32, 2, 2, 2, false, 0.46}, {32, 64, 32, 1, 2, 4, false, 0.28}, {32, 32, 32, 1, 2, 4, false, 0.19},
-    {16, 64, 32, 1, 2, 4, false, 0.20}, {16, 32, 32, 1, 2, 4, false, 0.16}};
+    {4, 64, 64, 64, 1, 2, 4, false, 0.78}, {4, 32, 64, 64, 1, 2, 4, false, 0.44}, {4, 64, 64, 32, 2, 2, 2, false, 0.46},
+    {4, 32, 64, 32, 1, 2, 4, false, 0.28}, {4, 32, 32, 32, 1, 2, 4, false, 0.19}, {4, 16, 64, 32, 1, 2, 4, false, 0.20},
+    {4, 16, 32, 32, 1, 2, 4, false, 0.16}};
 
 /// Estimated time of a product, in microseconds; `slice` stages a block.
 static double tileTime(const TileChoice &t, double stage, int64_t blocks, int64_t slice) {
@@ -56,23 +58,30 @@ static double tileTime(const TileChoice &t, double stage, int64_t blocks, int64_
   double time = double(divideCeil(blocks, 132)) * (double(slice) * stage * waits + t.bm * t.bn * 0.000065);
   if (t.split > 1)
     time += t.split < 8 ? 0.8 : 1.4;
+  if (t.stages == 2 && slice > 2)
+    time += 1.5;
   return t.split >= 4 && blocks > 120 ? time + 0.9 : time;
 }
 
-TileChoice chooseTile(int64_t batch, int64_t m, int64_t n, int64_t k, int bytes, bool transposed, CudaArch arch) {
+TileChoice chooseTile(int64_t batch, int64_t m, int64_t n, int64_t k, int bytes, bool transposed, bool isNarrow, CudaArch arch) {
   TileChoice best;
   double least = 0;
   bool hasWide = arch.major == 9 && arch.minor == 0;
   for (const TileForm &form : tileForms)
     for (int split = 1; split <= (arch.hasClusters() ? 8 : 1); split *= 2) {
-      if ((form.bk == 32) != (bytes == 4) || (form.isWide && (!hasWide || m <= 16)) || (split > 1 && k / split < 128))
+      if (form.bytes != bytes || (form.isWide && (!hasWide || m <= 16)) || (split > 1 && k / split < 128))
+        continue;
+      if (isNarrow && (form.isWide || (m >= 64 && form.bm != 64)))
         continue;
       TileChoice tile{form.bm, form.bn, form.bk, form.warpsM, form.warpsN, form.warpsK, form.isWide};
       tile.split = split;
       int64_t blocks = int64_t(divideCeil(m, tile.bm) * divideCeil(n, tile.bn)) * batch * split;
+      if (split > 1 && blocks > 132)
+        continue;
       int64_t slice = divideCeil(divideCeil(k, tile.bk), split);
       // One block a multiprocessor, or room for two.
-      int64_t limit = tile.isWide && blocks <= (split >= 4 ? 120 : 132) ? 227 * 1024 : 113 * 1024;
+      bool isDeep = tile.isWide || (bytes == 4 && tile.bk == 64);
+      int64_t limit = isDeep && blocks <= (split >= 4 ? 120 : 132) ? 227 * 1024 : 113 * 1024;
       limit = std::min(limit, mostSharedBytes(arch));
       tile.stages = std::clamp<int64_t>(slice, 2, 64);
       while (tile.stages > 2 && tileSharedBytes(tile, bytes, transposed) > limit)
@@ -109,18 +118,16 @@ static int64_t attentionSharedBytes(const AttentionChoice &c, int64_t d, int64_t
 AttentionChoice chooseAttention(int64_t rows, int64_t groups, int64_t keys, int64_t d, int64_t dv, int bytes, CudaArch arch, bool &fits) {
   AttentionChoice choice;
   auto blocks = [&](int64_t q) { return int64_t(divideCeil(rows, q)) * groups; };
-  if (blocks(64) >= 128) {
-    choice.warpsQ = 4;
-    choice.warpsT = 1;
-  } else if (blocks(32) >= 96) {
-    choice.warpsQ = 2;
-    choice.warpsT = 2;
+  if (blocks(16) > 132) {
+    bool isMedium = blocks(32) <= 264;
+    choice.warpsQ = isMedium ? 2 : 4;
+    choice.warpsT = isMedium ? 4 : 1;
+    choice.bt = isMedium ? 128 : 64;
   } else if (arch.hasClusters() && blocks(16) < 64 && keys >= 256) {
     for (choice.split = 2; choice.split < 8 && blocks(16) * choice.split < 96;)
       choice.split *= 2;
   }
-  auto setStages = [&] { choice.stages = divideCeil(divideCeil(keys, choice.bt), choice.split) <= 1 ? 1 : 2; };
-  setStages();
+  choice.stages = divideCeil(divideCeil(keys, choice.bt), choice.split) <= 1 ? 1 : 2;
   auto tooLarge = [&] { return attentionSharedBytes(choice, d, dv, bytes) > mostSharedBytes(arch); };
   if (tooLarge())
     choice.stages = 1;

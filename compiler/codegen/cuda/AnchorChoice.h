@@ -20,8 +20,9 @@ struct TileChoice {
   int threads() const { return 32 * warpsM * warpsN * warpsK * (isWide ? 4 : 1); }
 };
 
-/// A product of `batch` times M x N x K with elements of `bytes`; `transposed` when B is stored [N, K].
-TileChoice chooseTile(int64_t batch, int64_t m, int64_t n, int64_t k, int bytes, bool transposed, CudaArch arch);
+/// A product of `batch` times M x N x K with elements of `bytes`; `transposed` when B is stored [N, K];
+/// `isNarrow` when A is loaded in pieces below four bytes.
+TileChoice chooseTile(int64_t batch, int64_t m, int64_t n, int64_t k, int bytes, bool transposed, bool isNarrow, CudaArch arch);
 
 /// `ogc::gemv`.
 struct GemvChoice {
