@@ -42,15 +42,18 @@ private:
     if (auto bytes = bundle_->inlineWeights(); bytes && weight.size_bytes() != 0) {
       auto part = bytes->subspan(weight.offset_bytes(), weight.size_bytes());
       ArrayRef<char> data(reinterpret_cast<const char *>(part.data()), part.size());
-      blob = AsmResourceBlob(data, format::elementBytes(weight.type()), [keep = bundle_](void *, size_t, size_t) {}, /*dataIsMutable=*/false);
+      blob = AsmResourceBlob(
+          data, format::elementBytes(weight.type()), [keep = bundle_](void *, size_t, size_t) {}, /*dataIsMutable=*/false);
     }
     auto value = DenseResourceElementsAttr::get(type, weight.name()->str(), std::move(blob));
-    cg::WeightOp::create(builder_, builder_.getUnknownLoc(), weight.name()->str(), value, static_cast<int64_t>(weight.offset_bytes()));
+    cg::WeightOp::create(builder_, builder_.getUnknownLoc(), weight.name()->str(), value,
+                         static_cast<int64_t>(weight.offset_bytes()));
   }
 
   cg::SliceAttr slice(const fb::Slice &slice) {
-    return cg::SliceAttr::get(builder_.getContext(), static_cast<cg::Section>(slice.section()), static_cast<int64_t>(slice.offset_bytes()),
-                              static_cast<int64_t>(slice.size_bytes()), static_cast<cg::Access>(slice.access()));
+    return cg::SliceAttr::get(builder_.getContext(), static_cast<cg::Section>(slice.section()),
+                              static_cast<int64_t>(slice.offset_bytes()), static_cast<int64_t>(slice.size_bytes()),
+                              static_cast<cg::Access>(slice.access()));
   }
 
   ArrayAttr bindings(const flatbuffers::Vector<flatbuffers::Offset<fb::Binding>> &bindings) {
@@ -60,10 +63,10 @@ private:
       for (const auto *symbol : *binding->symbols())
         symbols.push_back(builder_.getStringAttr(symbol->str()));
       const fb::Slice &place = *binding->slice();
-      attributes.push_back(cg::BindingAttr::get(builder_.getContext(), builder_.getStringAttr(binding->name()->str()),
-                                                tensorType(binding->type(), *binding->shape()), builder_.getArrayAttr(symbols),
-                                                static_cast<cg::Section>(place.section()), static_cast<int64_t>(place.offset_bytes()),
-                                                static_cast<int64_t>(place.size_bytes())));
+      attributes.push_back(cg::BindingAttr::get(
+          builder_.getContext(), builder_.getStringAttr(binding->name()->str()), tensorType(binding->type(), *binding->shape()),
+          builder_.getArrayAttr(symbols), static_cast<cg::Section>(place.section()), static_cast<int64_t>(place.offset_bytes()),
+          static_cast<int64_t>(place.size_bytes())));
     }
     return builder_.getArrayAttr(attributes);
   }
@@ -78,8 +81,9 @@ private:
   }
 
   void readGraph(const fb::Graph &graph) {
-    auto op = cg::GraphOp::create(builder_, builder_.getUnknownLoc(), graph.id()->str(), bindings(*graph.inputs()), bindings(*graph.outputs()),
-                                  static_cast<int64_t>(graph.scratch_bytes()), static_cast<int64_t>(graph.scratch_bound_bytes()));
+    auto op = cg::GraphOp::create(builder_, builder_.getUnknownLoc(), graph.id()->str(), bindings(*graph.inputs()),
+                                  bindings(*graph.outputs()), static_cast<int64_t>(graph.scratch_bytes()),
+                                  static_cast<int64_t>(graph.scratch_bound_bytes()));
     OpBuilder::InsertionGuard guard(builder_);
     builder_.createBlock(&op.getBody());
     std::vector<std::vector<const fb::Edge *>> incoming(graph.nodes()->size());
@@ -112,7 +116,8 @@ private:
     case fb::NodeKind::Gemm:
       return readGemm(node, args, dependencies, kinds);
     case fb::NodeKind::Memcpy:
-      return cg::MemcpyOp::create(builder_, loc, type, cast<cg::SliceAttr>(args[0]), cast<cg::SliceAttr>(args[1]), dependencies, kinds);
+      return cg::MemcpyOp::create(builder_, loc, type, cast<cg::SliceAttr>(args[0]), cast<cg::SliceAttr>(args[1]), dependencies,
+                                  kinds);
     case fb::NodeKind::Memset:
       return cg::MemsetOp::create(builder_, loc, type, cast<cg::SliceAttr>(args[0]), node.value(), dependencies, kinds);
     }
@@ -126,13 +131,15 @@ private:
   Value readGemm(const fb::Node &node, ArrayRef<Attribute> args, ValueRange dependencies, DenseI32ArrayAttr kinds) {
     const fb::Gemm &gemm = *node.gemm();
     auto type = [&](fb::DataType element) { return mlirTypeOf(element, builder_.getContext()); };
-    StringRef activation = gemm.activation() == fb::Activation::Relu ? "relu" : gemm.activation() == fb::Activation::GeluTanh ? "gelu_tanh" : "";
-    return cg::GemmOp::create(builder_, location(node), cg::NodeType::get(builder_.getContext()), kernel(node), builder_.getArrayAttr(args),
-                              TypeAttr::get(type(gemm.element_type())), TypeAttr::get(type(gemm.result_type())),
-                              builder_.getI64IntegerAttr(gemm.batch()), builder_.getI64IntegerAttr(gemm.m()),
-                              builder_.getI64IntegerAttr(gemm.n()), builder_.getI64IntegerAttr(gemm.k()), unit(gemm.broadcast_b()),
-                              unit(gemm.transpose_b()), unit(gemm.has_bias()), unit(gemm.has_residual()), builder_.getStringAttr(activation),
-                              unit(gemm.tf32()), dependencies, kinds);
+    StringRef activation = gemm.activation() == fb::Activation::Relu       ? "relu"
+                           : gemm.activation() == fb::Activation::GeluTanh ? "gelu_tanh"
+                                                                           : "";
+    return cg::GemmOp::create(
+        builder_, location(node), cg::NodeType::get(builder_.getContext()), kernel(node), builder_.getArrayAttr(args),
+        TypeAttr::get(type(gemm.element_type())), TypeAttr::get(type(gemm.result_type())),
+        builder_.getI64IntegerAttr(gemm.batch()), builder_.getI64IntegerAttr(gemm.m()), builder_.getI64IntegerAttr(gemm.n()),
+        builder_.getI64IntegerAttr(gemm.k()), unit(gemm.broadcast_b()), unit(gemm.transpose_b()), unit(gemm.has_bias()),
+        unit(gemm.has_residual()), builder_.getStringAttr(activation), unit(gemm.tf32()), dependencies, kinds);
   }
 
   UnitAttr unit(bool value) { return value ? builder_.getUnitAttr() : UnitAttr(); }

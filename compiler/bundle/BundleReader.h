@@ -11,8 +11,8 @@
 
 namespace ogc::bundle {
 
-/// The module that `bundle` was written from, without the bodies of its kernels. Weights that the bundle holds are attached without a copy and
-/// keep it alive; others have no data.
+/// The module that `bundle` was written from, without the bodies of its kernels. Weights that the bundle holds are attached
+/// without a copy and keep it alive; others have no data.
 mlir::OwningOpRef<mlir::ModuleOp> readBundle(const std::shared_ptr<const format::Bundle> &bundle, mlir::MLIRContext *context);
 
 /// Prints the module of the bundle at `path`, large weights elided.

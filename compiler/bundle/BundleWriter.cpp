@@ -25,8 +25,8 @@ public:
   /// Opens a temporary file beside `path`.
   llvm::Error open(StringRef path) {
     path_ = path.str();
-    llvm::Expected<llvm::sys::fs::TempFile> file = llvm::sys::fs::TempFile::create(path + ".tmp-%%%%%%%%",
-                                                                                   llvm::sys::fs::all_read | llvm::sys::fs::owner_write);
+    llvm::Expected<llvm::sys::fs::TempFile> file =
+        llvm::sys::fs::TempFile::create(path + ".tmp-%%%%%%%%", llvm::sys::fs::all_read | llvm::sys::fs::owner_write);
     if (!file)
       return file.takeError();
     file_.emplace(std::move(*file));
@@ -269,6 +269,8 @@ private:
 
 } // namespace
 
-LogicalResult writeBundle(ModuleOp module, const BundleParts &parts, StringRef path) { return BundleWriter(module, parts, path).run(); }
+LogicalResult writeBundle(ModuleOp module, const BundleParts &parts, StringRef path) {
+  return BundleWriter(module, parts, path).run();
+}
 
 } // namespace ogc::bundle

@@ -67,10 +67,10 @@ struct BundleParts {
   WeightsMode weightsMode = WeightsMode::Inline;
 };
 
-/// Writes the `cg.graph`s and `cg.weight`s of `module` and the compiled code to `path`. A walk over the module: no decision is taken here.
-/// Types of kernel arguments are taken from `kern.kernel`s where the module still has them. Equal inputs give equal bytes. The file appears
-/// under its name only when it is complete (and passed the reader's verifier); on failure diagnostics are emitted on the module and no file
-/// is left behind.
+/// Writes the `cg.graph`s and `cg.weight`s of `module` and the compiled code to `path`. A walk over the module: no decision is
+/// taken here. Types of kernel arguments are taken from `kern.kernel`s where the module still has them. Equal inputs give equal
+/// bytes. The file appears under its name only when it is complete (and passed the reader's verifier); on failure diagnostics are
+/// emitted on the module and no file is left behind.
 mlir::LogicalResult writeBundle(mlir::ModuleOp module, const BundleParts &parts, llvm::StringRef path);
 
 } // namespace ogc::bundle

@@ -5,12 +5,14 @@
 #include "compiler/dialect/kern/Kern.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
 namespace ogc::bundle {
 
-/// Addresses that lie far from where the loader, the heap and the driver itself place things, so that they are granted; 64 TiB apart.
+/// Addresses that lie far from where the loader, the heap and the driver itself place things, so that they are granted; 64 TiB
+/// apart.
 static constexpr uint64_t kWeightsAddress = 0x200000000000, kContextAddress = 0x240000000000;
 
 SectionSizes sectionSizes(ModuleOp module) {
@@ -22,7 +24,8 @@ SectionSizes sectionSizes(ModuleOp module) {
   for (auto weight : module.getOps<cg::WeightOp>()) {
     auto type = cast<ShapedType>(weight.getValue().getType());
     if (std::optional<format::DataType> element = dataTypeOf(type.getElementType()))
-      cover(cg::Section::Weights, weight.getOffsetBytes(), type.getNumElements() * static_cast<int64_t>(format::elementBytes(*element)));
+      cover(cg::Section::Weights, weight.getOffsetBytes(),
+            type.getNumElements() * static_cast<int64_t>(format::elementBytes(*element)));
   }
   for (auto graph : module.getOps<cg::GraphOp>()) {
     cover(cg::Section::Scratch, 0, graph.getScratchBytes());
@@ -47,6 +50,16 @@ static void collectNames(Location loc, llvm::SetVector<StringRef> &names) {
       collectNames(part, names);
 }
 
+/// What LLVM's list of features asks for, without what it switches off: "+avx2,-sse4a" is "avx2".
+static std::string requiredFeatures(StringRef features) {
+  SmallVector<StringRef> parts, required;
+  features.split(parts, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (StringRef part : parts)
+    if (!part.starts_with("-"))
+      required.push_back(part.ltrim('+'));
+  return llvm::join(required, ",");
+}
+
 static fb::Slice toSlice(cg::SliceAttr slice) {
   return fb::Slice(static_cast<uint64_t>(slice.getOffsetBytes()), static_cast<uint64_t>(slice.getSizeBytes()),
                    static_cast<fb::Section>(slice.getSection()), static_cast<fb::Access>(slice.getAccess()));
@@ -56,7 +69,9 @@ static fb::Dim3 toDim3(const std::array<int64_t, 3> &dims) {
   return fb::Dim3(static_cast<uint32_t>(dims[0]), static_cast<uint32_t>(dims[1]), static_cast<uint32_t>(dims[2]));
 }
 
-ManifestBuilder::Strings ManifestBuilder::strings(const std::vector<std::string> &values) { return builder_.CreateVectorOfStrings(values); }
+ManifestBuilder::Strings ManifestBuilder::strings(const std::vector<std::string> &values) {
+  return builder_.CreateVectorOfStrings(values);
+}
 
 fb::DataType ManifestBuilder::dataType(Operation *op, Type type) {
   if (std::optional<format::DataType> result = dataTypeOf(type))
@@ -78,7 +93,8 @@ uint32_t ManifestBuilder::kernelIndex(Operation *op, StringRef name) {
 ManifestBuilder::VectorOffset<ManifestBuilder::Offset<fb::Blob>> ManifestBuilder::buildBlobs(ArrayRef<WrittenBlob> blobs) {
   std::vector<Offset<fb::Blob>> offsets;
   for (const WrittenBlob &blob : blobs)
-    offsets.push_back(fb::CreateBlob(builder_, blob.kind, builder_.CreateString(blob.name), blob.offset, blob.size, blob.checksum));
+    offsets.push_back(
+        fb::CreateBlob(builder_, blob.kind, builder_.CreateString(blob.name), blob.offset, blob.size, blob.checksum));
   return builder_.CreateVector(offsets);
 }
 
@@ -107,8 +123,8 @@ ManifestBuilder::VectorOffset<ManifestBuilder::Offset<fb::Kernel>> ManifestBuild
     std::vector<Offset<fb::CudaKernel>> launches;
     for (const CudaLaunch &launch : code.cuda) {
       fb::Dim3 grid = toDim3(launch.grid), block = toDim3(launch.block), cluster = toDim3(launch.cluster);
-      launches.push_back(fb::CreateCudaKernel(builder_, launch.cubin, builder_.CreateString(launch.entry), &grid, &block, &cluster,
-                                              static_cast<uint32_t>(launch.sharedBytes)));
+      launches.push_back(fb::CreateCudaKernel(builder_, launch.cubin, builder_.CreateString(launch.entry), &grid, &block,
+                                              &cluster, static_cast<uint32_t>(launch.sharedBytes)));
     }
     Offset<fb::CpuKernel> cpu;
     if (code.cpu)
@@ -120,7 +136,8 @@ ManifestBuilder::VectorOffset<ManifestBuilder::Offset<fb::Kernel>> ManifestBuild
   return builder_.CreateVector(kernels);
 }
 
-ManifestBuilder::VectorOffset<ManifestBuilder::Offset<fb::Binding>> ManifestBuilder::buildBindings(cg::GraphOp graph, ArrayAttr bindings) {
+ManifestBuilder::VectorOffset<ManifestBuilder::Offset<fb::Binding>> ManifestBuilder::buildBindings(cg::GraphOp graph,
+                                                                                                   ArrayAttr bindings) {
   std::vector<Offset<fb::Binding>> offsets;
   for (auto binding : bindings.getAsRange<cg::BindingAttr>()) {
     std::vector<std::string> symbols;
@@ -147,8 +164,9 @@ ManifestBuilder::Offset<fb::Gemm> ManifestBuilder::buildGemm(cg::GemmOp op) {
     op.emitOpError() << "has activation '" << op.getActivation() << "', expected '', 'relu' or 'gelu_tanh'";
     failed_ = true;
   }
-  return fb::CreateGemm(builder_, dataType(op, op.getElementType()), dataType(op, op.getResultType()), op.getBatch(), op.getM(), op.getN(),
-                        op.getK(), op.getBroadcastB(), op.getTransposeB(), op.getHasBias(), op.getHasResidual(), activation, op.getTf32());
+  return fb::CreateGemm(builder_, dataType(op, op.getElementType()), dataType(op, op.getResultType()), op.getBatch(), op.getM(),
+                        op.getN(), op.getK(), op.getBroadcastB(), op.getTransposeB(), op.getHasBias(), op.getHasResidual(),
+                        activation, op.getTf32());
 }
 
 ManifestBuilder::Offset<fb::Node> ManifestBuilder::buildNode(Operation *op) {
@@ -194,7 +212,8 @@ ManifestBuilder::Offset<fb::Graph> ManifestBuilder::buildGraph(cg::GraphOp graph
     auto kinds = op.getAttrOfType<DenseI32ArrayAttr>("edge_kinds");
     for (auto [i, dependency] : llvm::enumerate(cg::nodeDependencies(&op))) {
       bool programmatic = kinds && kinds[static_cast<int64_t>(i)] == static_cast<int32_t>(cg::EdgeKind::Programmatic);
-      edges.emplace_back(indices.lookup(dependency.getDefiningOp()), index, programmatic ? fb::EdgeKind::Programmatic : fb::EdgeKind::Full);
+      edges.emplace_back(indices.lookup(dependency.getDefiningOp()), index,
+                         programmatic ? fb::EdgeKind::Programmatic : fb::EdgeKind::Full);
     }
     nodes.push_back(buildNode(&op));
     indices[&op] = index;
@@ -229,7 +248,8 @@ ManifestBuilder::VectorOffset<ManifestBuilder::Offset<fb::Weight>> ManifestBuild
 
 ManifestBuilder::Offset<fb::Provenance> ManifestBuilder::buildProvenance() {
   const Provenance &from = parts_.provenance;
-  auto producer = builder_.CreateString(OGC_PRODUCER), model = builder_.CreateString(from.model), hash = builder_.CreateString(from.modelHash);
+  auto producer = builder_.CreateString(OGC_PRODUCER), model = builder_.CreateString(from.model),
+       hash = builder_.CreateString(from.modelHash);
   auto flags = strings(from.flags), versions = strings(from.versions);
   return fb::CreateProvenance(builder_, producer, model, hash, flags, versions);
 }
@@ -251,9 +271,10 @@ LogicalResult ManifestBuilder::build(ArrayRef<WrittenBlob> blobs, const SectionS
   auto kernels = buildKernels();
   auto graphs = buildGraphs();
   auto weights = buildWeights();
-  auto arena = fb::CreateArena(builder_, kWeightsAddress, kContextAddress, sizes.of(cg::Section::Weights), sizes.of(cg::Section::State),
-                               sizes.of(cg::Section::Inputs), sizes.of(cg::Section::Outputs), sizes.of(cg::Section::Scratch));
-  auto features = builder_.CreateString(parts_.cpuFeatures);
+  auto arena =
+      fb::CreateArena(builder_, kWeightsAddress, kContextAddress, sizes.of(cg::Section::Weights), sizes.of(cg::Section::State),
+                      sizes.of(cg::Section::Inputs), sizes.of(cg::Section::Outputs), sizes.of(cg::Section::Scratch));
+  auto features = builder_.CreateString(requiredFeatures(parts_.cpuFeatures));
   auto manifest = fb::CreateManifest(builder_, provenance, targetVector, blobVector, kernels, graphs, arena,
                                      static_cast<fb::WeightsMode>(parts_.weightsMode), weightsChecksum, weights, features);
   fb::FinishManifestBuffer(builder_, manifest);

@@ -34,9 +34,7 @@ public:
   /// `blobs` begin with the cubins, in the order of `parts`.
   mlir::LogicalResult build(llvm::ArrayRef<WrittenBlob> blobs, const SectionSizes &sizes, uint64_t weightsChecksum);
 
-  llvm::StringRef bytes() const {
-    return {reinterpret_cast<const char *>(builder_.GetBufferPointer()), builder_.GetSize()};
-  }
+  llvm::StringRef bytes() const { return {reinterpret_cast<const char *>(builder_.GetBufferPointer()), builder_.GetSize()}; }
 
 private:
   template <typename T> using Offset = flatbuffers::Offset<T>;

@@ -23,7 +23,8 @@ struct OpenOptions {
 /// (Verify.h). Immutable, so any number of threads may read it.
 class Bundle {
 public:
-  /// Maps and verifies `path`. NotFound: no such file. DataLoss: no bundle, or a damaged one. Unsupported: another format version.
+  /// Maps and verifies `path`. NotFound: no such file. DataLoss: no bundle, or a damaged one. Unsupported: another format
+  /// version.
   static Result<std::shared_ptr<const Bundle>> open(const std::string &path, const OpenOptions &options = {});
 
   /// The same over bytes in memory, which must outlive the bundle and be aligned to 8.
@@ -58,7 +59,8 @@ private:
   const fb::Manifest *manifest_ = nullptr;
 };
 
-/// Offsets of the sections of a context in its region, and the whole size. Every section begins at a multiple of kSectionAlignment.
+/// Offsets of the sections of a context in its region, and the whole size. Every section begins at a multiple of
+/// kSectionAlignment.
 struct ContextLayout {
   uint64_t state = 0, inputs = 0, outputs = 0, scratch = 0, total = 0;
 };

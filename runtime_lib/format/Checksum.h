@@ -7,8 +7,8 @@
 
 namespace ogc::format {
 
-/// The 64-bit xxHash of a stream of bytes (seed 0), after the algorithm's published description (xxHash specification 0.1.1). Guards against
-/// damage, not against forgery.
+/// The 64-bit xxHash of a stream of bytes (seed 0), after the algorithm's published description (xxHash specification 0.1.1).
+/// Guards against damage, not against forgery.
 class Checksum {
 public:
   void update(const void *data, size_t size);

@@ -16,8 +16,8 @@ struct TypeInfo {
   size_t bytes;
 };
 
-constexpr TypeInfo kTypes[] = {{"bool", 1},   {"int8", 1},    {"int16", 2},    {"int32", 4},   {"int64", 8},
-                               {"uint8", 1},  {"uint16", 2},  {"uint32", 4},   {"uint64", 8},  {"float16", 2},
+constexpr TypeInfo kTypes[] = {{"bool", 1},     {"int8", 1},    {"int16", 2},   {"int32", 4},        {"int64", 8},
+                               {"uint8", 1},    {"uint16", 2},  {"uint32", 4},  {"uint64", 8},       {"float16", 2},
                                {"bfloat16", 2}, {"float32", 4}, {"float64", 8}, {"float8e4m3fn", 1}, {"float8e5m2", 1}};
 static_assert(std::size(kTypes) == static_cast<size_t>(DataType::MAX) + 1);
 

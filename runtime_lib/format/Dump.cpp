@@ -46,15 +46,15 @@ std::string nodeTitle(const fb::Manifest &manifest, const fb::Node &node) {
   if (node.kind() == fb::NodeKind::Kernel)
     text += " " + manifest.kernels()->Get(node.kernel())->name()->str();
   if (const fb::Gemm *gemm = node.gemm(); gemm && node.kind() == fb::NodeKind::Gemm)
-    text += " " + std::to_string(gemm->batch()) + "x" + std::to_string(gemm->m()) + "x" + std::to_string(gemm->n()) + "x" + std::to_string(gemm->k()) +
-            " " + typeName(gemm->element_type());
+    text += " " + std::to_string(gemm->batch()) + "x" + std::to_string(gemm->m()) + "x" + std::to_string(gemm->n()) + "x" +
+            std::to_string(gemm->k()) + " " + typeName(gemm->element_type());
   return text;
 }
 
 void dumpBindings(std::string &out, const char *what, const flatbuffers::Vector<flatbuffers::Offset<fb::Binding>> &bindings) {
   for (const fb::Binding *binding : bindings)
-    out += std::string("  ") + what + " '" + binding->name()->str() + "': " + typeName(binding->type()) + " " + shapeText(*binding, true) + " at " +
-           sliceText(*binding->slice()) + "\n";
+    out += std::string("  ") + what + " '" + binding->name()->str() + "': " + typeName(binding->type()) + " " +
+           shapeText(*binding, true) + " at " + sliceText(*binding->slice()) + "\n";
 }
 
 void dumpNodes(std::string &out, const fb::Manifest &manifest, const fb::Graph &graph) {
@@ -71,7 +71,8 @@ void dumpNodes(std::string &out, const fb::Manifest &manifest, const fb::Graph &
   }
 }
 
-void writeStrings(JsonWriter &json, const char *key, const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> &strings) {
+void writeStrings(JsonWriter &json, const char *key,
+                  const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> &strings) {
   json.key(key).beginArray();
   for (const auto *text : strings)
     json.value(text->string_view());
@@ -152,8 +153,8 @@ std::string shapeText(const fb::Binding &binding, bool withSymbols) {
 std::string dumpText(const Bundle &bundle, bool nodes) {
   const fb::Manifest &manifest = bundle.manifest();
   const fb::Provenance &from = *manifest.provenance();
-  std::string out = "bundle of " + from.model()->str() + " (" + from.model_hash()->str() + ") by " + from.producer()->str() + ", format " +
-                    number(kFormatVersion) + ", " + number(bundle.fileBytes()) + " bytes\n";
+  std::string out = "bundle of " + from.model()->str() + " (" + from.model_hash()->str() + ") by " + from.producer()->str() +
+                    ", format " + number(kFormatVersion) + ", " + number(bundle.fileBytes()) + " bytes\n";
   for (const auto *flag : *from.flags())
     out += "  flag " + flag->str() + "\n";
   for (const auto *version : *from.versions())
@@ -163,18 +164,20 @@ std::string dumpText(const Bundle &bundle, bool nodes) {
     out += " " + target->str();
   out += manifest.cpu_features()->size() ? " (cpu needs " + manifest.cpu_features()->str() + ")\n" : "\n";
   for (const fb::Blob *blob : *manifest.blobs())
-    out += std::string("section ") + fb::EnumNameBlobKind(blob->kind()) + " " + blob->name()->str() + ": " + number(blob->size_bytes()) + " bytes at " +
-           number(blob->offset_bytes()) + ", xxh64 " + hex(blob->checksum()) + "\n";
+    out += std::string("section ") + fb::EnumNameBlobKind(blob->kind()) + " " + blob->name()->str() + ": " +
+           number(blob->size_bytes()) + " bytes at " + number(blob->offset_bytes()) + ", xxh64 " + hex(blob->checksum()) + "\n";
   const fb::Arena &arena = *manifest.arena();
   out += "weights: " + number(arena.weights_bytes()) + " bytes in " + number(manifest.weights()->size()) + " tensors, " +
          weightsModeName(manifest.weights_mode()) + ", asked for at " + hex(arena.weights_address()) + "\n";
-  out += "context at " + hex(arena.context_address()) + ": state " + number(arena.state_bytes()) + ", inputs " + number(arena.inputs_bytes()) +
-         ", outputs " + number(arena.outputs_bytes()) + ", scratch " + number(arena.scratch_bytes()) + " bytes\n";
+  out += "context at " + hex(arena.context_address()) + ": state " + number(arena.state_bytes()) + ", inputs " +
+         number(arena.inputs_bytes()) + ", outputs " + number(arena.outputs_bytes()) + ", scratch " +
+         number(arena.scratch_bytes()) + " bytes\n";
   for (const fb::Graph *graph : *manifest.graphs()) {
     GraphCounts counts = countGraph(*graph);
     out += "graph '" + graph->id()->str() + "': " + number(counts.nodes) + " nodes (";
     for (fb::NodeKind kind : fb::EnumValuesNodeKind())
-      out += (kind == fb::NodeKind::Kernel ? "" : ", ") + number(counts.byKind[static_cast<size_t>(kind)]) + " " + nodeKindName(kind);
+      out += (kind == fb::NodeKind::Kernel ? "" : ", ") + number(counts.byKind[static_cast<size_t>(kind)]) + " " +
+             nodeKindName(kind);
     char ratio[16];
     std::snprintf(ratio, sizeof ratio, "%.3f", scratchRatio(*graph));
     out += "), edges: " + number(counts.fullEdges) + " full, " + number(counts.programmaticEdges) + " programmatic, scratch " +
@@ -196,7 +199,8 @@ std::string dumpJson(const Bundle &bundle) {
   json.field("cpu_features", manifest.cpu_features()->string_view());
   json.field("weights_bytes", arena.weights_bytes()).field("weights_mode", weightsModeName(manifest.weights_mode()));
   json.key("provenance").beginObject();
-  json.field("producer", manifest.provenance()->producer()->string_view()).field("model", manifest.provenance()->model()->string_view());
+  json.field("producer", manifest.provenance()->producer()->string_view())
+      .field("model", manifest.provenance()->model()->string_view());
   json.field("model_hash", manifest.provenance()->model_hash()->string_view());
   writeStrings(json, "flags", *manifest.provenance()->flags());
   writeStrings(json, "versions", *manifest.provenance()->versions());
@@ -221,7 +225,8 @@ std::string dumpDot(const Bundle &bundle) {
     for (unsigned i = 0; i < graph.nodes()->size(); ++i) {
       const fb::Node &node = *graph.nodes()->Get(i);
       std::string label = number(i) + ": " + nodeTitle(manifest, node);
-      out += "    " + prefix + number(i) + " [label=" + dotString(label) + ", tooltip=" + dotString(nodeNames(node, ", ")) + "];\n";
+      out +=
+          "    " + prefix + number(i) + " [label=" + dotString(label) + ", tooltip=" + dotString(nodeNames(node, ", ")) + "];\n";
     }
     for (const fb::Edge *edge : *graph.edges())
       out += "    " + prefix + number(edge->from()) + " -> " + prefix + number(edge->to()) +

@@ -16,8 +16,8 @@ inline constexpr char kMagic[8] = {'O', 'G', 'C', 'B', 'U', 'N', 'D', '\n'};
 /// Alignment of every section, and of the sections of an arena. The weights section can so be mapped.
 inline constexpr uint64_t kSectionAlignment = 4096;
 
-/// The fixed start of the file, little endian. The sections follow, the manifest stands at the end: so weights are streamed while their
-/// checksum is taken.
+/// The fixed start of the file, little endian. The sections follow, the manifest stands at the end: so weights are streamed while
+/// their checksum is taken.
 struct FileHeader {
   char magic[8];
   uint32_t version;

@@ -11,7 +11,11 @@ namespace {
 /// Length of the valid UTF-8 sequence at the beginning of `text`, or 0.
 size_t sequenceLength(std::string_view text) {
   auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  size_t length = at(0) < 0x80 ? 1 : at(0) >= 0xC2 && at(0) < 0xE0 ? 2 : at(0) >= 0xE0 && at(0) < 0xF0 ? 3 : at(0) >= 0xF0 && at(0) < 0xF5 ? 4 : 0;
+  size_t length = at(0) < 0x80                    ? 1
+                  : at(0) >= 0xC2 && at(0) < 0xE0 ? 2
+                  : at(0) >= 0xE0 && at(0) < 0xF0 ? 3
+                  : at(0) >= 0xF0 && at(0) < 0xF5 ? 4
+                                                  : 0;
   if (length == 0 || length > text.size())
     return 0;
   for (size_t i = 1; i < length; ++i)

@@ -20,7 +20,9 @@ struct Descriptor {
   }
 };
 
-Status systemError(Code code, const std::string &path) { return Status(code, "cannot open '" + path + "': " + std::strerror(errno)); }
+Status systemError(Code code, const std::string &path) {
+  return Status(code, "cannot open '" + path + "': " + std::strerror(errno));
+}
 
 } // namespace
 

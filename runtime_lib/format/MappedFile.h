@@ -14,7 +14,8 @@ namespace ogc::format {
 /// The bytes of a regular file, mapped read-only. The file must not shrink while it is mapped.
 class MappedFile {
 public:
-  /// Fails with NotFound where the file cannot be opened, and InvalidArgument where it is no regular file. An empty file has no bytes.
+  /// Fails with NotFound where the file cannot be opened, and InvalidArgument where it is no regular file. An empty file has no
+  /// bytes.
   static Result<std::unique_ptr<MappedFile>> open(const std::string &path);
   ~MappedFile();
   MappedFile(const MappedFile &) = delete;

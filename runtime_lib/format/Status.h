@@ -32,9 +32,7 @@ public:
   const std::string &message() const { return message_; }
 
   /// The same failure with `context` in front: "context: message".
-  Status withContext(const std::string &context) const {
-    return ok() ? Status() : Status(code_, context + ": " + message_);
-  }
+  Status withContext(const std::string &context) const { return ok() ? Status() : Status(code_, context + ": " + message_); }
 
 private:
   Code code_ = Code::Ok;
@@ -57,10 +55,10 @@ private:
 };
 
 /// Returns from the calling function when `expression` fails.
-#define OGC_RETURN_IF_ERROR(expression)                                                                                                     \
-  do {                                                                                                                                      \
-    if (::ogc::Status ogcStatus = (expression); !ogcStatus.ok())                                                                            \
-      return ogcStatus;                                                                                                                     \
+#define OGC_RETURN_IF_ERROR(expression)                                                                                          \
+  do {                                                                                                                           \
+    if (::ogc::Status ogcStatus = (expression); !ogcStatus.ok())                                                                 \
+      return ogcStatus;                                                                                                          \
   } while (false)
 
 } // namespace ogc

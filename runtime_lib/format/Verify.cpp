@@ -63,7 +63,8 @@ Status verifyBlobs(const fb::Manifest &manifest, uint64_t sectionsEnd) {
 Status verifyArena(const fb::Arena &arena) {
   // Far below 2^64, so that sums of a few sections cannot overflow; far above any device.
   constexpr uint64_t limit = 1ull << 46;
-  for (uint64_t bytes : {arena.weights_bytes(), arena.state_bytes(), arena.inputs_bytes(), arena.outputs_bytes(), arena.scratch_bytes()})
+  for (uint64_t bytes :
+       {arena.weights_bytes(), arena.state_bytes(), arena.inputs_bytes(), arena.outputs_bytes(), arena.scratch_bytes()})
     if (bytes > limit)
       return invalid("arena", "a section has " + std::to_string(bytes) + " bytes, expected at most " + std::to_string(limit));
   constexpr uint64_t pageBytes = 2ull << 20;
@@ -88,7 +89,8 @@ Status verifyLaunch(const fb::CudaKernel &launch, const std::string &where) {
   if (grid.x() % cluster.x() || grid.y() % cluster.y() || grid.z() % cluster.z())
     return invalid(where, "grid is no multiple of the cluster");
   if (launch.shared_bytes() > 227u << 10)
-    return invalid(where, "asks for " + std::to_string(launch.shared_bytes()) + " bytes of shared memory, expected at most 232448");
+    return invalid(where,
+                   "asks for " + std::to_string(launch.shared_bytes()) + " bytes of shared memory, expected at most 232448");
   return Status();
 }
 

@@ -13,7 +13,8 @@ namespace ogc::format {
 
 /// Checks the manifest of a file whose sections may fill [64, `sectionsEnd`), and returns it. What holds afterwards:
 /// - FlatBuffers structure, every enumerator a known one, names unique;
-/// - sections aligned, in bounds, without overlap; each cubin, symbol and kernel that is referred to exists; every target has code for every
+/// - sections aligned, in bounds, without overlap; each cubin, symbol and kernel that is referred to exists; every target has
+/// code for every
 ///   kernel that a kernel node launches, and the cpu target also for the fallback of every gemm;
 /// - launch shapes within CUDA's limits; slices and weights inside their sections; nothing writes to weights;
 /// - the size of a binding is that of its shape and type; argument counts and sizes of gemm, memcpy and memset nodes fit;

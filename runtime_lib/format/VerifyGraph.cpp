@@ -134,7 +134,8 @@ private:
       return invalidNode(index, "has an unknown activation");
     size_t expected = 3 + gemm.has_bias() + gemm.has_residual();
     if (node.args()->size() != expected)
-      return invalidNode(index, "has " + std::to_string(node.args()->size()) + " arguments, expected " + std::to_string(expected));
+      return invalidNode(index,
+                         "has " + std::to_string(node.args()->size()) + " arguments, expected " + std::to_string(expected));
     constexpr int64_t limit = int64_t(1) << 31;
     for (int64_t extent : {gemm.batch(), gemm.m(), gemm.n(), gemm.k()})
       if (extent < 1 || extent >= limit)
@@ -152,7 +153,8 @@ private:
     };
     uint64_t batch = static_cast<uint64_t>(gemm.batch());
     bool fits = take(batch, gemm.m(), gemm.k(), in) && take(gemm.broadcast_b() ? 1 : batch, gemm.k(), gemm.n(), in);
-    fits = fits && (!gemm.has_bias() || take(1, 1, gemm.n(), out)) && (!gemm.has_residual() || take(batch, gemm.m(), gemm.n(), out));
+    fits =
+        fits && (!gemm.has_bias() || take(1, 1, gemm.n(), out)) && (!gemm.has_residual() || take(batch, gemm.m(), gemm.n(), out));
     fits = fits && take(batch, gemm.m(), gemm.n(), out);
     return fits ? Status() : invalidNode(index, "argument " + std::to_string(argument - 1) + " has not the size of its matrix");
   }

@@ -106,7 +106,8 @@ ogc_code queryTensor(const ogc_bundle *bundle, size_t graph, size_t index, bool 
     if (!binding.ok())
       return binding.status();
     const fb::Binding &found = *binding.value();
-    *out = {found.name()->c_str(), static_cast<ogc_dtype>(found.type()), found.shape()->size(), found.shape()->data(), found.slice()->size_bytes()};
+    *out = {found.name()->c_str(), static_cast<ogc_dtype>(found.type()), found.shape()->size(), found.shape()->data(),
+            found.slice()->size_bytes()};
     return Status();
   });
 }
@@ -120,7 +121,8 @@ ogc_code bind(ogc_context *context, size_t graph, size_t index, void *data, size
       return invalid("unknown kind of memory " + std::to_string(static_cast<int>(memory)));
     uint64_t expected = binding.value()->slice()->size_bytes();
     if (data && bytes != expected)
-      return invalid("'" + binding.value()->name()->str() + "' has " + std::to_string(expected) + " bytes, the buffer " + std::to_string(bytes));
+      return invalid("'" + binding.value()->name()->str() + "' has " + std::to_string(expected) + " bytes, the buffer " +
+                     std::to_string(bytes));
     GraphBindings &bindings = context->bindings[graph];
     (isInput ? bindings.inputs : bindings.outputs)[index] = {data, memory};
     return Status();
@@ -152,16 +154,18 @@ Status enqueue(ogc_context *context, size_t graph) {
     const BoundBuffer &bound = bindings.inputs[i];
     const fb::Slice &slice = *description->inputs()->Get(i)->slice();
     if (bound.data)
-      OGC_RETURN_IF_ERROR(bound.memory == OGC_HOST ? driver.copyIn(slice.section(), slice.offset_bytes(), bound.data, slice.size_bytes())
-                                                   : driver.copyInDevice(slice.section(), slice.offset_bytes(), bound.data, slice.size_bytes()));
+      OGC_RETURN_IF_ERROR(bound.memory == OGC_HOST
+                              ? driver.copyIn(slice.section(), slice.offset_bytes(), bound.data, slice.size_bytes())
+                              : driver.copyInDevice(slice.section(), slice.offset_bytes(), bound.data, slice.size_bytes()));
   }
   OGC_RETURN_IF_ERROR(driver.launch(graph));
   for (unsigned i = 0; i < bindings.outputs.size(); ++i) {
     const BoundBuffer &bound = bindings.outputs[i];
     const fb::Slice &slice = *description->outputs()->Get(i)->slice();
     if (bound.data)
-      OGC_RETURN_IF_ERROR(bound.memory == OGC_HOST ? driver.copyOut(slice.section(), slice.offset_bytes(), bound.data, slice.size_bytes())
-                                                   : driver.copyOutDevice(slice.section(), slice.offset_bytes(), bound.data, slice.size_bytes()));
+      OGC_RETURN_IF_ERROR(bound.memory == OGC_HOST
+                              ? driver.copyOut(slice.section(), slice.offset_bytes(), bound.data, slice.size_bytes())
+                              : driver.copyOutDevice(slice.section(), slice.offset_bytes(), bound.data, slice.size_bytes()));
   }
   return Status();
 }
@@ -262,7 +266,8 @@ ogc_code ogc_context_create(ogc_engine *engine, const ogc_context_options *optio
     context->engine = engine->engine;
     context->context = std::move(created.value());
     for (const fb::Graph *graph : *engine->engine->bundle().manifest().graphs())
-      context->bindings.push_back({std::vector<BoundBuffer>(graph->inputs()->size()), std::vector<BoundBuffer>(graph->outputs()->size())});
+      context->bindings.push_back(
+          {std::vector<BoundBuffer>(graph->inputs()->size()), std::vector<BoundBuffer>(graph->outputs()->size())});
     *out_context = context.release();
     return Status();
   });

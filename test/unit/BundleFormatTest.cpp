@@ -142,7 +142,9 @@ static fb::GraphT &graphOf(fb::ManifestT &m) { return *m.graphs[0]; }
 
 static void setOffset(fb::Slice &s, uint64_t offset) { s = fb::Slice(offset, s.size_bytes(), s.section(), s.access()); }
 static void setSize(fb::Slice &s, uint64_t size) { s = fb::Slice(s.offset_bytes(), size, s.section(), s.access()); }
-static void setSection(fb::Slice &s, fb::Section section) { s = fb::Slice(s.offset_bytes(), s.size_bytes(), section, s.access()); }
+static void setSection(fb::Slice &s, fb::Section section) {
+  s = fb::Slice(s.offset_bytes(), s.size_bytes(), section, s.access());
+}
 static void setAccess(fb::Slice &s, fb::Access access) { s = fb::Slice(s.offset_bytes(), s.size_bytes(), s.section(), access); }
 static void setFrom(fb::Edge &e, uint32_t from) { e = fb::Edge(from, e.to(), e.kind()); }
 static void setTo(fb::Edge &e, uint32_t to) { e = fb::Edge(e.from(), to, e.kind()); }
@@ -168,12 +170,16 @@ INSTANTIATE_TEST_SUITE_P(
         BadManifest{"node 0 kernel 'add_weight' has no code for target 'sm_90'", [](auto &m) { m.targets.push_back("sm_90"); }},
         BadManifest{"manifest: has no graph", [](auto &m) { m.graphs.clear(); }},
         BadManifest{"graph 'main': needs more scratch", [](auto &m) { graphOf(m).scratch_bytes = 769; }},
-        BadManifest{"input 'x' has a size", [](auto &m) { graphOf(m).inputs[0]->shape = {1, 63}, graphOf(m).inputs[0]->symbols = {"", ""}; }},
-        BadManifest{"input 'x' has a size", [](auto &m) { graphOf(m).inputs[0]->shape = {int64_t(1) << 62, 64}, graphOf(m).inputs[0]->symbols = {"", ""}; }},
+        BadManifest{"input 'x' has a size",
+                    [](auto &m) { graphOf(m).inputs[0]->shape = {1, 63}, graphOf(m).inputs[0]->symbols = {"", ""}; }},
+        BadManifest{
+            "input 'x' has a size",
+            [](auto &m) { graphOf(m).inputs[0]->shape = {int64_t(1) << 62, 64}, graphOf(m).inputs[0]->symbols = {"", ""}; }},
         BadManifest{"input 'x' has 0 dimension names", [](auto &m) { graphOf(m).inputs[0]->symbols.clear(); }},
         BadManifest{"input 'x' lies outside", [](auto &m) { setOffset(*graphOf(m).inputs[0]->slice, 4); }},
         BadManifest{"output 'y' is there twice", [](auto &m) { graphOf(m).outputs[1]->name = "y"; }},
-        BadManifest{"output 'y' lies in scratch", [](auto &m) { setSection(*graphOf(m).outputs[0]->slice, fb::Section::Scratch); }},
+        BadManifest{"output 'y' lies in scratch",
+                    [](auto &m) { setSection(*graphOf(m).outputs[0]->slice, fb::Section::Scratch); }},
         BadManifest{"node 0 has an argument outside", [](auto &m) { setSize(graphOf(m).nodes[0]->args[0], ~0ull); }},
         BadManifest{"node 0 has an argument outside", [](auto &m) { setAccess(graphOf(m).nodes[0]->args[0], fb::Access::None); }},
         BadManifest{"node 0 writes to weights", [](auto &m) { setAccess(graphOf(m).nodes[0]->args[1], fb::Access::Write); }},
@@ -185,11 +191,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadManifest{"edge 1 -> 1 does not lead", [](auto &m) { setFrom(graphOf(m).edges[0], 1); }},
         BadManifest{"edge 1 -> 5 does not lead", [](auto &m) { setTo(graphOf(m).edges[2], 5); }},
         BadManifest{"edge 0 -> 2 is programmatic", [](auto &m) { setKind(graphOf(m).edges[1], fb::EdgeKind::Programmatic); }},
-        BadManifest{"edge 0 -> 1 is there twice", [](auto &m) { graphOf(m).edges.push_back(fb::Edge(0, 1, fb::EdgeKind::Full)); }}));
+        BadManifest{"edge 0 -> 1 is there twice",
+                    [](auto &m) { graphOf(m).edges.push_back(fb::Edge(0, 1, fb::EdgeKind::Full)); }}));
 
 TEST(DataType, SmallFloatsRoundTrip) {
   using format::DataType;
-  for (auto [type, count] : {std::pair(DataType::F16, 65536u), {DataType::BF16, 65536u}, {DataType::F8E4M3FN, 256u}, {DataType::F8E5M2, 256u}})
+  for (auto [type, count] :
+       {std::pair(DataType::F16, 65536u), {DataType::BF16, 65536u}, {DataType::F8E4M3FN, 256u}, {DataType::F8E5M2, 256u}})
     for (unsigned bits = 0; bits < count; ++bits) {
       uint16_t in = static_cast<uint16_t>(bits), out = 0;
       double value = format::readElement(type, &in, 0);

@@ -17,7 +17,7 @@ using namespace ogc::test;
 
 namespace {
 
-const char *kModule = R"(
+const char *kModule = R"mlir(
 cg.weight "w" at 0 = dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
 cg.weight "splat" at 64 = dense<1> : tensor<3xi64>
 cg.weight "mask" at 128 = dense<[true, false, true]> : tensor<3xi1>
@@ -32,7 +32,7 @@ cg.graph @main inputs [#cg.binding<"größe", tensor<1x4xui8>, ["batch", ""], in
   %4 = cg.gemm @k [#cg.slice<scratch, 0, 16, read>, #cg.slice<scratch, 16, 16, read>, #cg.slice<outputs, 0, 16, write>] after %0, %1
       {element_type = f32, result_type = f32, batch = 1 : i64, m = 2 : i64, n = 2 : i64, k = 2 : i64, activation = "relu", transpose_b, tf32}
 }
-)";
+)mlir";
 
 class RoundTrip : public testing::Test {
 protected:
@@ -145,7 +145,8 @@ TEST_F(RoundTrip, WeightsMayLieElsewhere) {
 
 TEST_F(RoundTrip, EveryReasonIsTold) {
   OwningOpRef<ModuleOp> module = parse(kModule);
-  EXPECT_NE(write(*module, "/nonexistent/folder/a.ogc").find("cannot write '/nonexistent/folder/a.ogc': No such file"), std::string::npos);
+  EXPECT_NE(write(*module, "/nonexistent/folder/a.ogc").find("cannot write '/nonexistent/folder/a.ogc': No such file"),
+            std::string::npos);
   parts_.kernels.clear();
   EXPECT_NE(write(*module, folder_ + "/a.ogc").find("kernel 'k' was not compiled"), std::string::npos);
   parts_.kernels = {{"k", {}, {}}};

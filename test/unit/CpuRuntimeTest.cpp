@@ -198,7 +198,9 @@ TEST(Weights, FileRandomOrRefused) {
   Image image(bytes);
   auto bundle = format::Bundle::view(image.span());
   ASSERT_TRUE(bundle.ok()) << bundle.status().message();
-  auto status = [&](const runtime::EngineOptions &options) { return runtime::HostWeights::find(bundle.value(), options).status(); };
+  auto status = [&](const runtime::EngineOptions &options) {
+    return runtime::HostWeights::find(bundle.value(), options).status();
+  };
   EXPECT_EQ(status({}).code(), Code::FailedPrecondition);
   EXPECT_TRUE(status({good.path}).ok());
   EXPECT_EQ(status({wrong.path}).code(), Code::DataLoss);
@@ -208,7 +210,7 @@ TEST(Weights, FileRandomOrRefused) {
 
 TEST(CpuFeatures, KnowsBothSpellings) {
   const char *flags = "fpu lm sse4_2 pni abm bmi1 avx2 fma avx512_vnni 3dnowprefetch";
-  EXPECT_TRUE(runtime::checkCpuFeatures("+64bit,+sse4.2,sse3,+lzcnt,+bmi,+avx2,+avx512vnni,+prfchw,-avx512f", flags).ok());
+  EXPECT_TRUE(runtime::checkCpuFeatures("+64bit,+sse4.2,sse3,+lzcnt,+bmi,+avx2,+avx512vnni,+prfchw,+rtm,-avx512f", flags).ok());
   EXPECT_EQ(runtime::checkCpuFeatures("+avx2,+avx512f,+amx-tile", flags).message(),
             "this processor lacks what the cpu kernels need: avx512f, amx-tile");
 }
@@ -220,7 +222,12 @@ TEST(ThreadPool, CoversEveryUnitOnce) {
     for (int64_t units : {0, 1, 3, 1000}) {
       for (auto &hit : hits)
         hit = 0;
-      pool.run([](void *const *, int64_t begin, int64_t end) { for (int64_t i = begin; i < end; ++i) ++hits[i]; }, nullptr, units);
+      pool.run(
+          [](void *const *, int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i)
+              ++hits[i];
+          },
+          nullptr, units);
       for (int64_t i = 0; i < 1000; ++i)
         ASSERT_EQ(hits[i], i < units ? 1 : 0);
     }

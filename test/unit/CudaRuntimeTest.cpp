@@ -20,8 +20,10 @@ void addClusterAndGemm(fb::ManifestT &manifest) {
   manifest.kernels[1]->cuda[0]->shared_bytes = 100'000;
   manifest.kernels.push_back(makeKernel("add_weight", 4, 1, /*withCuda=*/false));
   manifest.kernels.back()->name = "fallback";
-  fb::Slice read = slice(fb::Section::Scratch, 0, 64, fb::Access::Read), bias = slice(fb::Section::Scratch, 0, 16, fb::Access::Read);
-  graph.nodes.push_back(makeNode(fb::NodeKind::Gemm, 3, {read, read, bias, slice(fb::Section::Scratch, 256, 64, fb::Access::Write)}, "gemm"));
+  fb::Slice read = slice(fb::Section::Scratch, 0, 64, fb::Access::Read),
+            bias = slice(fb::Section::Scratch, 0, 16, fb::Access::Read);
+  graph.nodes.push_back(
+      makeNode(fb::NodeKind::Gemm, 3, {read, read, bias, slice(fb::Section::Scratch, 256, 64, fb::Access::Write)}, "gemm"));
   fb::GemmT &gemm = *(graph.nodes.back()->gemm = std::make_unique<fb::GemmT>());
   gemm.element_type = gemm.result_type = fb::DataType::F32;
   gemm.batch = 1;
@@ -98,7 +100,8 @@ TEST_F(FakeCuda, EveryFailingCallIsReportedAndLeavesNothing) {
     Status status = scenario();
     // The one call whose failure cannot be reported is that of a destructor.
     if (status.ok()) {
-      EXPECT_TRUE(!fake.failed || std::string(fake.failed) == "cuStreamSynchronize" || std::string(fake.failed) == "cuCtxPushCurrent")
+      EXPECT_TRUE(!fake.failed || std::string(fake.failed) == "cuStreamSynchronize" ||
+                  std::string(fake.failed) == "cuCtxPushCurrent")
           << fake.failed;
     } else {
       ASSERT_NE(fake.failed, nullptr);
@@ -142,7 +145,8 @@ TEST(Architecture, TheBestOrAnErrorThatNamesBothSides) {
   EXPECT_EQ(chooseArchitecture({"sm_90", "sm_90a"}, 9, 0, "").value(), "sm_90a");
   EXPECT_EQ(chooseArchitecture({"sm_90", "sm_100"}, 8, 6, "Test GPU").status().message(),
             "the bundle has code for sm_90, sm_100, the device is sm_86 (Test GPU)");
-  EXPECT_EQ(chooseArchitecture({}, 9, 0, "Test GPU").status().message(), "the bundle has no code for GPUs, the device is sm_90 (Test GPU)");
+  EXPECT_EQ(chooseArchitecture({}, 9, 0, "Test GPU").status().message(),
+            "the bundle has no code for GPUs, the device is sm_90 (Test GPU)");
 }
 
 TEST(CudaDriver, AbsenceIsAStatus) {

@@ -11,7 +11,8 @@
 
 namespace ogc::test {
 
-/// State of the fake: which call is to fail, and what is alive. Releasing calls never fail, as there is nothing left to do about it.
+/// State of the fake: which call is to fail, and what is alive. Releasing calls never fail, as there is nothing left to do about
+/// it.
 struct FakeState {
   int calls = 0, failAt = 0; // the call of this number fails; 0: none
   const char *failed = nullptr;
@@ -62,11 +63,11 @@ inline int release(const char *what) {
 inline cuda::DriverApi makeFakeDriver() {
   using namespace cuda;
   DriverApi api;
-#define OGC_FAKE(function, symbol, parameters)                                                                                              \
-  {                                                                                                                                         \
-    struct Tag;                                                                                                                             \
-    FakeCall<Tag, decltype(api.function)>::name = #function;                                                                                \
-    api.function = FakeCall<Tag, decltype(api.function)>::call;                                                                             \
+#define OGC_FAKE(function, symbol, parameters)                                                                                   \
+  {                                                                                                                              \
+    struct Tag;                                                                                                                  \
+    FakeCall<Tag, decltype(api.function)>::name = #function;                                                                     \
+    api.function = FakeCall<Tag, decltype(api.function)>::call;                                                                  \
   }
   OGC_CUDA_SYMBOLS(OGC_FAKE)
   api.cuGetErrorName = [](CUresult, const char **name) { return *name = "CUDA_ERROR_FAKE", 0; };
@@ -76,7 +77,9 @@ inline cuda::DriverApi makeFakeDriver() {
     *value = attribute == kComputeCapabilityMajor ? 9 : 0;
     return fake.enter("cuDeviceGetAttribute");
   };
-  api.cuDevicePrimaryCtxRetain = [](CUcontext *context, CUdevice) { return create("cuDevicePrimaryCtxRetain", "context", context); };
+  api.cuDevicePrimaryCtxRetain = [](CUcontext *context, CUdevice) {
+    return create("cuDevicePrimaryCtxRetain", "context", context);
+  };
   api.cuDevicePrimaryCtxRelease = [](CUdevice) { return release("context"); };
   api.cuCtxPushCurrent = [](CUcontext) {
     int result = fake.enter("cuCtxPushCurrent");
@@ -124,7 +127,8 @@ inline cuda::DriverApi makeFakeDriver() {
     fake.live["capture"] += result == 0;
     return result;
   };
-  api.cuStreamGetCaptureInfo = [](CUstream, int *, unsigned long long *, CUgraph *, const CUgraphNode **nodes, const EdgeData **, size_t *count) {
+  api.cuStreamGetCaptureInfo = [](CUstream, int *, unsigned long long *, CUgraph *, const CUgraphNode **nodes, const EdgeData **,
+                                  size_t *count) {
     static const CUgraphNode leaf = (CUgraphNode)uintptr_t(64);
     *nodes = &leaf;
     *count = 1;
@@ -135,7 +139,9 @@ inline cuda::DriverApi makeFakeDriver() {
   api.cuEventDestroy = [](CUevent) { return release("event"); };
   api.cuGraphCreate = [](CUgraph *graph, unsigned) { return create("cuGraphCreate", "graph", graph); };
   api.cuGraphDestroy = [](CUgraph) { return release("graph"); };
-  api.cuGraphInstantiate = [](CUgraphExec *exec, CUgraph, unsigned long long) { return create("cuGraphInstantiate", "exec", exec); };
+  api.cuGraphInstantiate = [](CUgraphExec *exec, CUgraph, unsigned long long) {
+    return create("cuGraphInstantiate", "exec", exec);
+  };
   api.cuGraphExecDestroy = [](CUgraphExec) { return release("exec"); };
   api.cuGraphAddDependencies = [](CUgraph, const CUgraphNode *, const CUgraphNode *, const EdgeData *data, size_t count) {
     fake.edges.insert(fake.edges.end(), data, data + count);
@@ -165,8 +171,8 @@ inline cuda::BlasApi makeFakeBlas() {
     return create("cublasLtMatmulPreferenceCreate", "preference", preference);
   };
   api.cublasLtMatmulPreferenceDestroy = [](BlasPreference) { return release("preference"); };
-  api.cublasLtMatmulAlgoGetHeuristic = [](BlasHandle, BlasDesc, BlasLayout, BlasLayout, BlasLayout, BlasLayout, BlasPreference, int,
-                                          BlasHeuristic *results, int *returned) {
+  api.cublasLtMatmulAlgoGetHeuristic = [](BlasHandle, BlasDesc, BlasLayout, BlasLayout, BlasLayout, BlasLayout, BlasPreference,
+                                          int, BlasHeuristic *results, int *returned) {
     results[0].workspaceSize = 1024;
     *returned = 1;
     return fake.enter("cublasLtMatmulAlgoGetHeuristic");

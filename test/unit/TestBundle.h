@@ -23,7 +23,9 @@ struct Image {
   std::vector<uint64_t> words;
   size_t size = 0;
 
-  explicit Image(const std::string &bytes) : words(bytes.size() / 8 + 1), size(bytes.size()) { std::memcpy(words.data(), bytes.data(), size); }
+  explicit Image(const std::string &bytes) : words(bytes.size() / 8 + 1), size(bytes.size()) {
+    std::memcpy(words.data(), bytes.data(), size);
+  }
   std::span<const std::byte> span() const { return {reinterpret_cast<const std::byte *>(words.data()), size}; }
   char *data() { return reinterpret_cast<char *>(words.data()); }
 };
@@ -62,7 +64,9 @@ inline std::unique_ptr<fb::KernelT> makeKernel(const char *name, size_t args, in
   return kernel;
 }
 
-inline fb::Slice slice(fb::Section section, uint64_t offset, uint64_t size, fb::Access access) { return fb::Slice(offset, size, section, access); }
+inline fb::Slice slice(fb::Section section, uint64_t offset, uint64_t size, fb::Access access) {
+  return fb::Slice(offset, size, section, access);
+}
 
 inline std::unique_ptr<fb::NodeT> makeNode(fb::NodeKind kind, uint32_t kernel, std::vector<fb::Slice> args, const char *name) {
   auto node = std::make_unique<fb::NodeT>();
@@ -74,7 +78,8 @@ inline std::unique_ptr<fb::NodeT> makeNode(fb::NodeKind kind, uint32_t kernel, s
 }
 
 /// A file made of sections and a manifest; `change` may spoil the manifest first.
-inline std::string assemble(fb::ManifestT &manifest, const std::vector<std::string> &sections, const std::function<void(fb::ManifestT &)> &change) {
+inline std::string assemble(fb::ManifestT &manifest, const std::vector<std::string> &sections,
+                            const std::function<void(fb::ManifestT &)> &change) {
   std::string file(sizeof(format::FileHeader), '\0');
   for (size_t i = 0; i < sections.size(); ++i) {
     file.resize(format::alignUp(file.size()), '\0');
@@ -123,11 +128,11 @@ inline std::unique_ptr<fb::GraphT> makeGraph() {
   graph->nodes.push_back(makeNode(NodeKind::Kernel, 0, {x, w, a(Access::Write)}, "first"));
   graph->nodes.push_back(makeNode(NodeKind::Kernel, 1, {a(Access::Read), b(Access::Write)}, "second"));
   graph->nodes.push_back(makeNode(NodeKind::Memcpy, 0, {a(Access::Read), c(Access::Write)}, "copy"));
-  graph->nodes.push_back(
-      makeNode(NodeKind::Kernel, 2, {c(Access::Read), b(Access::Read), slice(Section::Outputs, 0, bytes, Access::Write)}, "last"));
+  graph->nodes.push_back(makeNode(NodeKind::Kernel, 2,
+                                  {c(Access::Read), b(Access::Read), slice(Section::Outputs, 0, bytes, Access::Write)}, "last"));
   graph->nodes.push_back(makeNode(NodeKind::Memset, 0, {slice(Section::Outputs, 256, bytes, Access::Write)}, "zeros"));
-  graph->edges = {fb::Edge(0, 1, fb::EdgeKind::Programmatic), fb::Edge(0, 2, fb::EdgeKind::Full), fb::Edge(1, 3, fb::EdgeKind::Full),
-                  fb::Edge(2, 3, fb::EdgeKind::Full)};
+  graph->edges = {fb::Edge(0, 1, fb::EdgeKind::Programmatic), fb::Edge(0, 2, fb::EdgeKind::Full),
+                  fb::Edge(1, 3, fb::EdgeKind::Full), fb::Edge(2, 3, fb::EdgeKind::Full)};
   graph->scratch_bytes = 768;
   graph->scratch_bound_bytes = 768;
   return graph;

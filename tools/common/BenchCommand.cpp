@@ -21,7 +21,9 @@ struct BenchOptions : SessionOptions {
 
 using Clock = std::chrono::steady_clock;
 
-double microsecondsSince(Clock::time_point begin) { return std::chrono::duration<double, std::micro>(Clock::now() - begin).count(); }
+double microsecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+}
 
 /// The value below which `percent` of the sorted samples lie (nearest rank).
 double percentile(const std::vector<double> &sorted, double percent) {
@@ -35,11 +37,16 @@ struct Measurement {
 };
 
 void writeTimes(format::JsonWriter &json, const char *key, const std::vector<double> &sorted) {
-  json.key(key).beginObject().field("p50", percentile(sorted, 50)).field("p90", percentile(sorted, 90)).field("p99", percentile(sorted, 99));
+  json.key(key)
+      .beginObject()
+      .field("p50", percentile(sorted, 50))
+      .field("p90", percentile(sorted, 90))
+      .field("p99", percentile(sorted, 99));
   json.field("min", sorted.front()).field("max", sorted.back()).endObject();
 }
 
-void printJson(const Session &session, const BenchOptions &options, const std::string &deviceName, size_t executableNodes, const Measurement &m) {
+void printJson(const Session &session, const BenchOptions &options, const std::string &deviceName, size_t executableNodes,
+               const Measurement &m) {
   const fb::Manifest &manifest = session.bundle->manifest();
   const fb::Arena &arena = *manifest.arena();
   format::JsonWriter json;
@@ -57,11 +64,12 @@ void printJson(const Session &session, const BenchOptions &options, const std::s
 }
 
 void printText(const Session &session, const std::string &deviceName, size_t executableNodes, const Measurement &m) {
-  std::printf("graph '%s' on %s: %u nodes (%zu on the device), %llu bytes of weights\n", session.graph->id()->c_str(), deviceName.c_str(),
-              session.graph->nodes()->size(), executableNodes, static_cast<unsigned long long>(session.bundle->manifest().arena()->weights_bytes()));
+  std::printf("graph '%s' on %s: %u nodes (%zu on the device), %llu bytes of weights\n", session.graph->id()->c_str(),
+              deviceName.c_str(), session.graph->nodes()->size(), executableNodes,
+              static_cast<unsigned long long>(session.bundle->manifest().arena()->weights_bytes()));
   auto line = [](const char *what, const std::vector<double> &sorted) {
-    std::printf("  %-10s p50 %10.1f us, p90 %10.1f us, p99 %10.1f us, min %10.1f us\n", what, percentile(sorted, 50), percentile(sorted, 90),
-                percentile(sorted, 99), sorted.front());
+    std::printf("  %-10s p50 %10.1f us, p90 %10.1f us, p99 %10.1f us, min %10.1f us\n", what, percentile(sorted, 50),
+                percentile(sorted, 90), percentile(sorted, 99), sorted.front());
   };
   line("device", m.deviceUs);
   line("wall", m.wallUs);
@@ -132,9 +140,12 @@ void addBenchCommand(CLI::App &app, int &exitCode) {
   auto options = std::make_shared<BenchOptions>();
   // Times do not depend on the values of weights, so missing ones are no reason to stop.
   options->randomWeights = true;
-  CLI::App *command = app.add_subcommand("bench", "measures the time of a run; weights that the bundle does not hold are made up");
+  CLI::App *command =
+      app.add_subcommand("bench", "measures the time of a run; weights that the bundle does not hold are made up");
   addSessionOptions(*command, *options);
-  command->add_option("--iterations", options->iterations, "runs to measure")->capture_default_str()->check(CLI::Range(1u, 1u << 24));
+  command->add_option("--iterations", options->iterations, "runs to measure")
+      ->capture_default_str()
+      ->check(CLI::Range(1u, 1u << 24));
   command->add_option("--warmup", options->warmup, "runs before")->capture_default_str();
   command->add_flag("--json", options->json, "prints JSON");
   command->callback([options, &exitCode] { runAction(exitCode, [&] { return bench(*options); }); });

@@ -17,8 +17,8 @@ struct CommandHooks {
   std::function<Status(const std::string &path)> printIr;
 };
 
-/// Adds `run`, `bench`, `inspect` and `verify` to `app`. They run while `app.parse` does; `exitCode` becomes 1 where one fails, after a line on
-/// stderr that says why. Arguments of a wrong form make `app.parse` throw.
+/// Adds `run`, `bench`, `inspect` and `verify` to `app`. They run while `app.parse` does; `exitCode` becomes 1 where one fails,
+/// after a line on stderr that says why. Arguments of a wrong form make `app.parse` throw.
 void addRuntimeCommands(CLI::App &app, int &exitCode, const CommandHooks &hooks = {});
 
 void addRunCommand(CLI::App &app, int &exitCode);

@@ -10,11 +10,12 @@
 namespace ogc::tools {
 
 struct Difference {
-  /// ‖actual − expected‖ / ‖expected‖ of floats; 0 where both are zero. Infinite where NaNs or infinities stand at different places.
+  /// ‖actual − expected‖ / ‖expected‖ of floats; 0 where both are zero. Infinite where NaNs or infinities stand at different
+  /// places.
   double relativeL2 = 0;
-  double largest = 0;     ///< largest absolute difference
-  size_t firstIndex = 0;  ///< of the largest difference
-  size_t mismatches = 0;  ///< elements whose bytes differ
+  double largest = 0;    ///< largest absolute difference
+  size_t firstIndex = 0; ///< of the largest difference
+  size_t mismatches = 0; ///< elements whose bytes differ
   size_t count = 0;
 };
 

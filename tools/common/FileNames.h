@@ -7,8 +7,8 @@
 
 namespace ogc::tools {
 
-/// A file name for each tensor name: ASCII letters, digits, '.', '_' and '-' stay, anything else becomes '_'; a leading '.' too; cut at 200
-/// characters; "_2", "_3", … make equal ones different (also where only case differs).
+/// A file name for each tensor name: ASCII letters, digits, '.', '_' and '-' stay, anything else becomes '_'; a leading '.' too;
+/// cut at 200 characters; "_2", "_3", … make equal ones different (also where only case differs).
 std::vector<std::string> safeFileNames(const std::vector<std::string> &names);
 
 } // namespace ogc::tools

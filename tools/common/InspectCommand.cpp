@@ -35,7 +35,8 @@ void addInspectCommand(CLI::App &app, int &exitCode, const CommandHooks &hooks) 
   command->add_option("bundle", options->bundle, "the bundle (model.ogc)")->required();
   CLI::Option *json = command->add_flag("--json", options->json, "a summary as JSON");
   CLI::Option *dot = command->add_flag("--dot", options->dot, "the graphs as Graphviz DOT")->excludes(json);
-  CLI::Option *nodes = command->add_flag("--nodes", options->nodes, "every node with its slices and edges")->excludes(json)->excludes(dot);
+  CLI::Option *nodes =
+      command->add_flag("--nodes", options->nodes, "every node with its slices and edges")->excludes(json)->excludes(dot);
   if (hooks.printIr)
     command->add_flag("--ir", options->ir, "the graphs as IR of the cg dialect")->excludes(json)->excludes(dot)->excludes(nodes);
   command->callback([options, hooks, &exitCode] { runAction(exitCode, [&] { return inspect(*options, hooks); }); });

@@ -40,11 +40,12 @@ Result<std::vector<std::byte>> read(runtime::Context &context, const fb::Slice &
   return bytes;
 }
 
-NodeDifference judge(std::string name, DataType type, const std::vector<std::byte> &actual, const std::vector<std::byte> &expected, double tolerance) {
+NodeDifference judge(std::string name, DataType type, const std::vector<std::byte> &actual,
+                     const std::vector<std::byte> &expected, double tolerance) {
   Difference difference = compare(type, actual, expected);
   char detail[160];
-  std::snprintf(detail, sizeof detail, "relative L2 error %.3g, largest difference %.3g at %zu of %zu", difference.relativeL2, difference.largest,
-                difference.firstIndex, difference.count);
+  std::snprintf(detail, sizeof detail, "relative L2 error %.3g, largest difference %.3g at %zu of %zu", difference.relativeL2,
+                difference.largest, difference.firstIndex, difference.count);
   bool passed = format::isFloat(type) ? difference.relativeL2 <= tolerance : difference.mismatches == 0;
   return {std::move(name), passed, detail, difference.relativeL2};
 }
@@ -71,7 +72,8 @@ double defaultTolerance(const fb::Manifest &manifest) {
   return tolerance;
 }
 
-Result<std::vector<NodeDifference>> checkNodes(const Session &session, runtime::Context &context, runtime::Context &reference, double tolerance) {
+Result<std::vector<NodeDifference>> checkNodes(const Session &session, runtime::Context &context, runtime::Context &reference,
+                                               double tolerance) {
   const fb::Manifest &manifest = session.bundle->manifest();
   std::vector<NodeDifference> results;
   OGC_RETURN_IF_ERROR(uploadInputs(session, context));

@@ -72,7 +72,8 @@ Result<Array> parse(const std::string &path, std::span<const std::byte> bytes) {
   if (data[6] < 1 || data[6] > 3 || headerBytes > bytes.size() - prefix)
     return badFile(path, "has a damaged header");
   std::string_view header(data + prefix, headerBytes);
-  auto descrText = findField(header, "descr"), orderText = findField(header, "fortran_order"), shapeText = findField(header, "shape");
+  auto descrText = findField(header, "descr"), orderText = findField(header, "fortran_order"),
+       shapeText = findField(header, "shape");
   Array array;
   if (!descrText || !orderText || !shapeText || !parseShape(*shapeText, array.shape))
     return badFile(path, "has a damaged header");
@@ -105,7 +106,8 @@ Result<Array> readNpy(const std::string &path) {
   return parse(path, file.value()->bytes());
 }
 
-Status writeNpy(const std::string &path, const std::string &descr, const std::vector<int64_t> &shape, const void *data, size_t bytes) {
+Status writeNpy(const std::string &path, const std::string &descr, const std::vector<int64_t> &shape, const void *data,
+                size_t bytes) {
   std::string dims;
   for (int64_t dim : shape)
     dims += std::to_string(dim) + ", ";
@@ -114,7 +116,8 @@ Status writeNpy(const std::string &path, const std::string &descr, const std::ve
   else if (shape.size() == 1)
     dims.resize(dims.size() - 1);
   bool oneByte = descr.back() == '1';
-  std::string header = "{'descr': '" + std::string(oneByte ? "|" : "<") + descr + "', 'fortran_order': False, 'shape': (" + dims + "), }";
+  std::string header =
+      "{'descr': '" + std::string(oneByte ? "|" : "<") + descr + "', 'fortran_order': False, 'shape': (" + dims + "), }";
   header.append(63 - (10 + header.size()) % 64, ' ');
   header += '\n';
   std::string start("\x93NUMPY\x01\x00", 8);
@@ -126,7 +129,8 @@ Status writeNpy(const std::string &path, const std::string &descr, const std::ve
   std::FILE *file = std::fopen(temporary.c_str(), "wb");
   if (!file)
     return Status(Code::NotFound, "cannot write '" + path + "': " + std::strerror(errno));
-  bool written = std::fwrite(start.data(), 1, start.size(), file) == start.size() && (bytes == 0 || std::fwrite(data, 1, bytes, file) == bytes);
+  bool written = std::fwrite(start.data(), 1, start.size(), file) == start.size() &&
+                 (bytes == 0 || std::fwrite(data, 1, bytes, file) == bytes);
   written = std::fclose(file) == 0 && written;
   if (written && std::rename(temporary.c_str(), path.c_str()) == 0)
     return Status();

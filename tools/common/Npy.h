@@ -20,11 +20,13 @@ struct Array {
   std::vector<std::byte> data;
 };
 
-/// Reads a .npy file of version 1, 2 or 3: little endian, C order (Fortran order is refused), and not larger than its header says.
+/// Reads a .npy file of version 1, 2 or 3: little endian, C order (Fortran order is refused), and not larger than its header
+/// says.
 Result<Array> readNpy(const std::string &path);
 
 /// Writes version 1.0. The file appears under its name only when it is complete.
-Status writeNpy(const std::string &path, const std::string &descr, const std::vector<int64_t> &shape, const void *data, size_t bytes);
+Status writeNpy(const std::string &path, const std::string &descr, const std::vector<int64_t> &shape, const void *data,
+                size_t bytes);
 
 /// How arrays of `type` are stored: numpy has no bfloat16 ("u2": the bits) and no float8 ("u1").
 const char *npyDescr(format::DataType type);

@@ -82,7 +82,8 @@ void addRunCommand(CLI::App &app, int &exitCode) {
   auto options = std::make_shared<RunOptions>();
   CLI::App *command = app.add_subcommand("run", "runs a graph once and prints or writes its outputs");
   addSessionOptions(*command, *options);
-  command->add_option("--output-dir", options->outputDir, "writes every output as .npy into this folder (bfloat16 as uint16, float8 as uint8 bits)");
+  command->add_option("--output-dir", options->outputDir,
+                      "writes every output as .npy into this folder (bfloat16 as uint16, float8 as uint8 bits)");
   command->add_flag("--random-weights", options->randomWeights, "makes up weights that the bundle does not hold");
   command->callback([options, &exitCode] { runAction(exitCode, [&] { return run(*options); }); });
 }

@@ -1,8 +1,8 @@
 //===- Session.cpp - what run, bench and verify begin with ----------------===//
 #include "tools/common/Session.h"
 
-#include "runtime_lib/format/Dump.h"
 #include "runtime_lib/format/DataType.h"
+#include "runtime_lib/format/Dump.h"
 #include "runtime_lib/src/driver/Random.h"
 #include "tools/common/Npy.h"
 
@@ -15,7 +15,8 @@ using format::DataType;
 namespace {
 
 std::string checkDevice(const std::string &device) {
-  bool isNumbered = device.size() > 5 && device.starts_with("cuda:") && device.find_first_not_of("0123456789", 5) == std::string::npos;
+  bool isNumbered =
+      device.size() > 5 && device.starts_with("cuda:") && device.find_first_not_of("0123456789", 5) == std::string::npos;
   return device == "cpu" || device == "cuda" || isNumbered ? "" : "'" + device + "' is not cpu, cuda or cuda:N";
 }
 
@@ -30,12 +31,15 @@ void addSessionOptions(CLI::App &command, SessionOptions &options) {
   command.add_option("bundle", options.bundle, "the bundle (model.ogc)")->required();
   command.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str()->check(checkDevice);
   command.add_option("--graph", options.graph, "ID of the graph; needed where the bundle has several");
-  command.add_option("--input", options.inputs, "NAME=FILE.npy; may be repeated. Other inputs are drawn at random")->check(checkInput);
+  command.add_option("--input", options.inputs, "NAME=FILE.npy; may be repeated. Other inputs are drawn at random")
+      ->check(checkInput);
   command.add_option("--seed", options.seed, "seed of random inputs and weights")->capture_default_str();
   command.add_option("--int-range", options.intRange, "random integers are drawn from [0, N)")
       ->capture_default_str()
       ->check(CLI::Range(uint64_t(1), uint64_t(1) << 31));
-  command.add_option("--threads", options.threads, "threads of the cpu device")->capture_default_str()->check(CLI::Range(1u, 1024u));
+  command.add_option("--threads", options.threads, "threads of the cpu device")
+      ->capture_default_str()
+      ->check(CLI::Range(1u, 1024u));
   command.add_option("--weights-file", options.weightsFile, "the weights section of a bundle that does not hold it");
 }
 
@@ -67,13 +71,14 @@ Result<std::vector<std::byte>> readInput(const fb::Binding &binding, const std::
     return array.status().withContext("input '" + binding.name()->str() + "'");
   std::string what = "input '" + binding.name()->str() + "': '" + path + "' ";
   if (!matchesType(array.value().descr, binding.type()))
-    return Status(Code::InvalidArgument, what + "has elements of type " + array.value().descr + ", expected " + npyDescr(binding.type()) + " (" +
-                                             format::typeName(binding.type()) + ")");
+    return Status(Code::InvalidArgument, what + "has elements of type " + array.value().descr + ", expected " +
+                                             npyDescr(binding.type()) + " (" + format::typeName(binding.type()) + ")");
   if (!std::equal(array.value().shape.begin(), array.value().shape.end(), binding.shape()->begin(), binding.shape()->end())) {
     std::string shape;
     for (int64_t dim : array.value().shape)
       shape += (shape.empty() ? "" : "x") + std::to_string(dim);
-    return Status(Code::InvalidArgument, what + "has shape " + (shape.empty() ? "scalar" : shape) + ", expected " + format::shapeText(binding, false));
+    return Status(Code::InvalidArgument,
+                  what + "has shape " + (shape.empty() ? "scalar" : shape) + ", expected " + format::shapeText(binding, false));
   }
   return std::move(array.value().data);
 }
@@ -93,7 +98,8 @@ std::vector<std::byte> drawInput(const fb::Binding &binding, uint64_t seed, uint
   if (binding.type() == DataType::I16 || binding.type() == DataType::U16)
     range = std::min<uint64_t>(range, 32768);
   for (size_t i = 0; i < data.size() / bytes; ++i)
-    format::writeElement(binding.type(), data.data(), i, format::isFloat(binding.type()) ? random.normal() : static_cast<double>(random.below(range)));
+    format::writeElement(binding.type(), data.data(), i,
+                         format::isFloat(binding.type()) ? random.normal() : static_cast<double>(random.below(range)));
   return data;
 }
 
@@ -127,11 +133,13 @@ Result<Session> openSession(const SessionOptions &options) {
     files.erase(file);
   }
   if (!files.empty())
-    return Status(Code::InvalidArgument, "there is no input '" + files.begin()->first + "', the graph has " + list(*session.graph->inputs()));
+    return Status(Code::InvalidArgument,
+                  "there is no input '" + files.begin()->first + "', the graph has " + list(*session.graph->inputs()));
   return session;
 }
 
-Result<std::unique_ptr<runtime::Context>> openContext(const Session &session, const std::string &device, const SessionOptions &options,
+Result<std::unique_ptr<runtime::Context>> openContext(const Session &session, const std::string &device,
+                                                      const SessionOptions &options,
                                                       std::shared_ptr<runtime::Engine> *outEngine) {
   runtime::EngineOptions engineOptions{options.weightsFile, options.randomWeights, options.seed, options.threads};
   Result<std::shared_ptr<runtime::Engine>> engine = runtime::createEngine(session.bundle, device, engineOptions);

@@ -36,7 +36,8 @@ struct Session {
 Result<Session> openSession(const SessionOptions &options);
 
 /// The engine and a context on `device`.
-Result<std::unique_ptr<runtime::Context>> openContext(const Session &session, const std::string &device, const SessionOptions &options,
+Result<std::unique_ptr<runtime::Context>> openContext(const Session &session, const std::string &device,
+                                                      const SessionOptions &options,
                                                       std::shared_ptr<runtime::Engine> *outEngine = nullptr);
 
 /// Enqueues the copies of the inputs into the context's arena.
@@ -45,8 +46,8 @@ Status uploadInputs(const Session &session, runtime::Context &context);
 /// Copies the outputs to the host and waits.
 Result<std::vector<std::vector<std::byte>>> downloadOutputs(const Session &session, runtime::Context &context);
 
-/// Draws values for a binding: floats from N(0, 1), bool from {0, 1}, integers from [0, intRange). The default range of 2 is safe for token ids,
-/// indices and masks alike.
+/// Draws values for a binding: floats from N(0, 1), bool from {0, 1}, integers from [0, intRange). The default range of 2 is safe
+/// for token ids, indices and masks alike.
 std::vector<std::byte> drawInput(const fb::Binding &binding, uint64_t seed, uint64_t intRange);
 
 } // namespace ogc::tools

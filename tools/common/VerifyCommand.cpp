@@ -1,7 +1,8 @@
 //===- VerifyCommand.cpp - ogc verify -------------------------------------===//
 //
-// The reference is always the cpu target in schedule order on one thread. On the cpu device the proof is about plan and edges: other orders, poisoned
-// scratch and more threads must give the same bits. On a GPU the values are compared within a tolerance, and replays with each other bit by bit.
+// The reference is always the cpu target in schedule order on one thread. On the cpu device the proof is about plan and edges:
+// other orders, poisoned scratch and more threads must give the same bits. On a GPU the values are compared within a tolerance,
+// and replays with each other bit by bit.
 //
 #include "runtime_lib/format/Dump.h"
 #include "runtime_lib/format/Json.h"
@@ -75,15 +76,17 @@ void Verifier::requireEqual(const Outputs &actual, const Outputs &expected, cons
     if (actual[i] == expected[i])
       continue;
     Difference difference = compare(bindings.Get(i)->type(), actual[i], expected[i]);
-    checks_.push_back({what, false,
-                       "output '" + bindings.Get(i)->name()->str() + "' differs in " + std::to_string(difference.mismatches) + " of " +
-                           std::to_string(difference.count) + " elements",
+    checks_.push_back({what,
+                       false,
+                       "output '" + bindings.Get(i)->name()->str() + "' differs in " + std::to_string(difference.mismatches) +
+                           " of " + std::to_string(difference.count) + " elements",
                        {}});
     return;
   }
 }
 
-Status Verifier::checkSame(runtime::Context &context, const Outputs &expected, unsigned times, bool poison, const std::string &what) {
+Status Verifier::checkSame(runtime::Context &context, const Outputs &expected, unsigned times, bool poison,
+                           const std::string &what) {
   size_t before = checks_.size();
   for (unsigned i = 0; i < times && checks_.size() == before; ++i) {
     Result<Outputs> again = runOnce(context, poison);
@@ -119,13 +122,15 @@ void Verifier::compareOutputs(const Outputs &actual) {
     Difference difference = compare(binding.type(), actual[i], reference_[i]);
     std::string what = "output '" + binding.name()->str() + "'";
     if (!format::isFloat(binding.type())) {
-      checks_.push_back({what, difference.mismatches == 0,
-                         std::to_string(difference.mismatches) + " of " + std::to_string(difference.count) + " elements differ", {}});
+      checks_.push_back({what,
+                         difference.mismatches == 0,
+                         std::to_string(difference.mismatches) + " of " + std::to_string(difference.count) + " elements differ",
+                         {}});
       continue;
     }
     char detail[160];
-    std::snprintf(detail, sizeof detail, "relative L2 error %.3g, largest difference %.3g at %zu", difference.relativeL2, difference.largest,
-                  difference.firstIndex);
+    std::snprintf(detail, sizeof detail, "relative L2 error %.3g, largest difference %.3g at %zu", difference.relativeL2,
+                  difference.largest, difference.firstIndex);
     checks_.push_back({what, difference.relativeL2 <= tolerance_, detail, difference.relativeL2});
   }
 }
@@ -156,8 +161,8 @@ Status Verifier::run() {
   if (options_.poison && !onCpu)
     OGC_RETURN_IF_ERROR(checkSame(*context.value(), outputs.value(), 1, /*poison=*/false, "without poisoned scratch"));
   if (options_.replays > 1)
-    OGC_RETURN_IF_ERROR(
-        checkSame(*context.value(), outputs.value(), options_.replays - 1, options_.poison, std::to_string(options_.replays) + " replays"));
+    OGC_RETURN_IF_ERROR(checkSame(*context.value(), outputs.value(), options_.replays - 1, options_.poison,
+                                  std::to_string(options_.replays) + " replays"));
   if (options_.randomOrders != 0)
     OGC_RETURN_IF_ERROR(checkOrders(onCpu ? *context.value() : *cpu.value()));
   if (!options_.nodes)
@@ -208,14 +213,19 @@ Status verify(const VerifyOptions &options) {
 void addVerifyCommand(CLI::App &app, int &exitCode) {
   auto options = std::make_shared<VerifyOptions>();
   options->randomWeights = true;
-  CLI::App *command = app.add_subcommand("verify", "compares a device with the cpu target, other orders and replays with the first");
+  CLI::App *command =
+      app.add_subcommand("verify", "compares a device with the cpu target, other orders and replays with the first");
   addSessionOptions(*command, *options);
-  command->add_option("--random-orders", options->randomOrders, "random topological orders to run on the cpu, which must give the same bits");
-  command->add_option("--replays", options->replays, "runs on the device, which must give the same bits")->capture_default_str()->check(CLI::Range(1u, 1u << 24));
+  command->add_option("--random-orders", options->randomOrders,
+                      "random topological orders to run on the cpu, which must give the same bits");
+  command->add_option("--replays", options->replays, "runs on the device, which must give the same bits")
+      ->capture_default_str()
+      ->check(CLI::Range(1u, 1u << 24));
   command->add_flag("--poison", options->poison, "fills scratch and outputs with NaN patterns before each run");
   command->add_flag("--nodes", options->nodes, "also runs the nodes one by one on equal inputs and compares what each writes");
   command->add_option("--tolerance", options->tolerance,
-                      "largest relative L2 error of a float output against the cpu target; by default 1e-4 for fp32, 5e-3 for tf32, 2e-2 for 16 bits");
+                      "largest relative L2 error of a float output against the cpu target; by default 1e-4 for fp32, 5e-3 for "
+                      "tf32, 2e-2 for 16 bits");
   command->add_flag("--json", options->json, "prints JSON");
   command->callback([options, &exitCode] { runAction(exitCode, [&] { return verify(*options); }); });
 }

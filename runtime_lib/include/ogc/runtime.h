@@ -1,13 +1,15 @@
 /*===- ogc/runtime.h - loads and replays bundles: the C interface -----------===*
  *
- * The life of things: a bundle is a verified file; an engine is a bundle on a device, its weights there once; a context is the memory and the
- * executable graphs of one user of an engine. Each keeps what it was made from alive, so they may be released in any order.
+ * The life of things: a bundle is a verified file; an engine is a bundle on a device, its weights there once; a context is the
+ * memory and the executable graphs of one user of an engine. Each keeps what it was made from alive, so they may be released in
+ * any order.
  *
- * Errors: every function that can fail returns an ogc_code. After a failure ogc_last_error() gives the reason on the same thread. Out parameters
- * are only written on success. No exception and no signal comes out of here, but for SIGBUS where a bundle's file is cut while it is mapped.
+ * Errors: every function that can fail returns an ogc_code. After a failure ogc_last_error() gives the reason on the same thread.
+ * Out parameters are only written on success. No exception and no signal comes out of here, but for SIGBUS where a bundle's file
+ * is cut while it is mapped.
  *
- * Threads: bundles and engines may be used from any number of threads at once. A context serves one call at a time; a second one from another
- * thread gets OGC_BUSY. Strings and ogc_tensor structures that are returned live as long as their bundle.
+ * Threads: bundles and engines may be used from any number of threads at once. A context serves one call at a time; a second one
+ * from another thread gets OGC_BUSY. Strings and ogc_tensor structures that are returned live as long as their bundle.
  *
  *===------------------------------------------------------------------------===*/
 #ifndef OGC_RUNTIME_H
@@ -118,16 +120,17 @@ void ogc_context_release(ogc_context *context);
 /* Builds the executable graph of `graph`, so that the first run does not have to. */
 ogc_code ogc_context_prepare(ogc_context *context, size_t graph);
 
-/* Binds a buffer of the caller to an input: every run of `graph` from now on copies `bytes` from `data` first. Host data is read while the run is
- * called, device data when the stream gets there. `bytes` must be the tensor's size. Null unbinds: the run then uses what the context's own
- * buffer holds. */
+/* Binds a buffer of the caller to an input: every run of `graph` from now on copies `bytes` from `data` first. Host data is read
+ * while the run is called, device data when the stream gets there. `bytes` must be the tensor's size. Null unbinds: the run then
+ * uses what the context's own buffer holds. */
 ogc_code ogc_bind_input(ogc_context *context, size_t graph, size_t index, const void *data, size_t bytes, ogc_memory memory);
 
-/* The same for an output: every run copies it to `data`. Host data is written when ogc_context_synchronize returns (ogc_run includes that). */
+/* The same for an output: every run copies it to `data`. Host data is written when ogc_context_synchronize returns (ogc_run
+ * includes that). */
 ogc_code ogc_bind_output(ogc_context *context, size_t graph, size_t index, void *data, size_t bytes, ogc_memory memory);
 
-/* The context's own buffer of an input or output, in device memory. Reading and writing it without a binding saves the copy; graphs of one
- * context share these buffers. */
+/* The context's own buffer of an input or output, in device memory. Reading and writing it without a binding saves the copy;
+ * graphs of one context share these buffers. */
 ogc_code ogc_input_buffer(ogc_context *context, size_t graph, size_t index, void **out_data);
 ogc_code ogc_output_buffer(ogc_context *context, size_t graph, size_t index, void **out_data);
 

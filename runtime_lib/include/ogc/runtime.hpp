@@ -1,7 +1,7 @@
 //===- ogc/runtime.hpp - the C interface as C++ objects -------------------===//
 //
-// Header only, over ogc/runtime.h. Handles are released by destructors; a failure is thrown as ogc::Error. What runtime.h says about threads and
-// lifetimes holds here.
+// Header only, over ogc/runtime.h. Handles are released by destructors; a failure is thrown as ogc::Error. What runtime.h says
+// about threads and lifetimes holds here.
 //
 #ifndef OGC_RUNTIME_HPP
 #define OGC_RUNTIME_HPP

@@ -88,7 +88,9 @@ public:
   void *address(fb::Section section) const override;
   void *stream() const override { return nullptr; }
   Status timeLaunch(size_t graph, double &outMicroseconds) override;
-  size_t executableNodes(size_t graph) const override { return manifest().graphs()->Get(static_cast<unsigned>(graph))->nodes()->size(); }
+  size_t executableNodes(size_t graph) const override {
+    return manifest().graphs()->Get(static_cast<unsigned>(graph))->nodes()->size();
+  }
   Status setOrder(uint64_t seed) override;
 
 private:

@@ -8,8 +8,8 @@
 
 namespace ogc::runtime {
 
-/// Checks that this machine has every feature of a comma-separated list in LLVM's spelling ("+avx2,+fma"; "-x" entries are ignored).
-/// Unsupported names all that are missing.
+/// Checks that this machine has every feature of a comma-separated list in LLVM's spelling ("+avx2,+fma"; "-x" entries are
+/// ignored). Unsupported names all that are missing.
 Status checkCpuFeatures(std::string_view required);
 
 /// The same against the words of the "flags" line of /proc/cpuinfo, for tests.

@@ -37,10 +37,13 @@ Result<std::unique_ptr<SharedObject>> SharedObject::load(std::span<const std::by
     return written;
   }
   std::unique_ptr<SharedObject> object(new SharedObject);
-  // The loader recognises an open file by device and inode, which differ between two memfds, so two bundles do not get each other's code.
+  // The loader recognises an open file by device and inode, which differ between two memfds, so two bundles do not get each
+  // other's code.
   object->handle_ = dlopen(("/proc/self/fd/" + std::to_string(fd)).c_str(), RTLD_NOW | RTLD_LOCAL);
   const char *reason = object->handle_ ? nullptr : dlerror();
-  Status loaded = object->handle_ ? Status() : Status(Code::Unsupported, std::string("cannot load the cpu kernels: ") + (reason ? reason : "?"));
+  Status loaded = object->handle_
+                      ? Status()
+                      : Status(Code::Unsupported, std::string("cannot load the cpu kernels: ") + (reason ? reason : "?"));
   close(fd);
   if (!loaded.ok())
     return loaded;

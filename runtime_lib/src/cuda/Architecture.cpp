@@ -32,7 +32,8 @@ bool runsOn(std::string_view arch, int major, int minor) {
   return parsed.major == major && parsed.minor >= 0 && parsed.minor <= minor && (parsed.suffix == 0 || parsed.suffix == 'f');
 }
 
-Result<std::string> chooseArchitecture(const std::vector<std::string> &archs, int major, int minor, const std::string &deviceName) {
+Result<std::string> chooseArchitecture(const std::vector<std::string> &archs, int major, int minor,
+                                       const std::string &deviceName) {
   const std::string *best = nullptr;
   auto rank = [](const std::string &arch) { return 2 * parse(arch).minor + (parse(arch).suffix == 'a'); };
   std::string all;

@@ -36,7 +36,8 @@ Status fill(DriverApi &api) {
 }
 
 Status fill(BlasApi &api) {
-  Result<void *> library = openLibrary("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12", "/usr/local/cuda/lib64/libcublasLt.so"});
+  Result<void *> library =
+      openLibrary("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12", "/usr/local/cuda/lib64/libcublasLt.so"});
   if (!library.ok())
     return library.status();
   OGC_BLAS_SYMBOLS(OGC_FIND)

@@ -6,7 +6,8 @@
 
 namespace ogc::cuda {
 
-Result<std::unique_ptr<runtime::Context>> CudaEngine::createContext(std::shared_ptr<runtime::Engine> self, const ContextOptions &options) {
+Result<std::unique_ptr<runtime::Context>> CudaEngine::createContext(std::shared_ptr<runtime::Engine> self,
+                                                                    const ContextOptions &options) {
   return CudaContext::create(std::static_pointer_cast<CudaEngine>(std::move(self)), options);
 }
 
@@ -121,7 +122,8 @@ Status CudaContext::runNodes(size_t graph, size_t begin, size_t end) {
   CurrentContext current(api_, engine_->context());
   OGC_RETURN_IF_ERROR(current.status());
   const fb::Graph &description = *manifest_.graphs()->Get(static_cast<unsigned>(graph));
-  Result<std::unique_ptr<ExecutableGraph>> built = GraphBuilder(*engine_, addresses_, captureStream_).build(description, begin, end);
+  Result<std::unique_ptr<ExecutableGraph>> built =
+      GraphBuilder(*engine_, addresses_, captureStream_).build(description, begin, end);
   if (!built.ok())
     return built.status();
   OGC_CUDA(api_, cuGraphLaunch, built.value()->exec(), stream_);
@@ -181,7 +183,8 @@ Status CudaContext::copyOut(fb::Section section, uint64_t offset, void *host, ui
   CurrentContext current(api_, engine_->context());
   OGC_RETURN_IF_ERROR(current.status());
   OGC_RETURN_IF_ERROR(checkNotCapturing());
-  // Staged only while there is room in the list, so that no replay allocates; a second copy of an output has to wait for the first.
+  // Staged only while there is room in the list, so that no replay allocates; a second copy of an output has to wait for the
+  // first.
   if (section != fb::Section::Outputs || pending_.size() == pending_.capacity())
     return copyUnstaged(section, offset, host, size, /*out=*/true);
   std::byte *staged = pinned_ + manifest_.arena()->inputs_bytes() + offset;

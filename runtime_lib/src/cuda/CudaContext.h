@@ -22,7 +22,8 @@ public:
   Status copyOutDevice(fb::Section section, uint64_t offset, void *device, uint64_t size) override;
   Status fill(fb::Section section, uint8_t value) override;
   void *address(fb::Section section) const override {
-    return reinterpret_cast<void *>(addresses_.base[static_cast<size_t>(section)]); // NOLINT: device addresses are integers in the driver
+    return reinterpret_cast<void *>(
+        addresses_.base[static_cast<size_t>(section)]); // NOLINT: device addresses are integers in the driver
   }
   void *stream() const override { return stream_; }
   Status timeLaunch(size_t graph, double &outMicroseconds) override;

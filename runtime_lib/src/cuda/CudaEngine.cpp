@@ -9,8 +9,8 @@
 
 namespace ogc::cuda {
 
-Result<std::shared_ptr<CudaEngine>> CudaEngine::create(const DriverApi &api, Result<const BlasApi *> blas, BundlePtr bundle, int ordinal,
-                                                       const EngineOptions &options) {
+Result<std::shared_ptr<CudaEngine>> CudaEngine::create(const DriverApi &api, Result<const BlasApi *> blas, BundlePtr bundle,
+                                                       int ordinal, const EngineOptions &options) {
   auto engine = std::make_shared<CudaEngine>(api, std::move(bundle));
   engine->blasStatus_ = blas.status();
   engine->blas_ = blas.value();
@@ -27,7 +27,8 @@ Status CudaEngine::openDevice(int ordinal) {
   int count = 0;
   OGC_CUDA(api_, cuDeviceGetCount, &count);
   if (ordinal >= count)
-    return Status(Code::NotFound, "there is no device cuda:" + std::to_string(ordinal) + ", the driver knows " + std::to_string(count));
+    return Status(Code::NotFound,
+                  "there is no device cuda:" + std::to_string(ordinal) + ", the driver knows " + std::to_string(count));
   CUdevice device = 0;
   OGC_CUDA(api_, cuDeviceGet, &device, ordinal);
   char name[256] = {};

@@ -25,13 +25,15 @@ struct LoadedKernel {
 /// The primary context of a device, the modules loaded into it and the weights.
 class CudaEngine final : public runtime::Engine {
 public:
-  /// `api` stays in use as long as the engine lives. `blas` may be null: then the status says why, and gemm nodes run their fallback.
-  static Result<std::shared_ptr<CudaEngine>> create(const DriverApi &api, Result<const BlasApi *> blas, BundlePtr bundle, int ordinal,
-                                                    const EngineOptions &options);
+  /// `api` stays in use as long as the engine lives. `blas` may be null: then the status says why, and gemm nodes run their
+  /// fallback.
+  static Result<std::shared_ptr<CudaEngine>> create(const DriverApi &api, Result<const BlasApi *> blas, BundlePtr bundle,
+                                                    int ordinal, const EngineOptions &options);
   CudaEngine(const DriverApi &api, BundlePtr bundle) : api_(api), bundle_(std::move(bundle)) {}
   ~CudaEngine() override;
 
-  Result<std::unique_ptr<runtime::Context>> createContext(std::shared_ptr<runtime::Engine> self, const ContextOptions &options) override;
+  Result<std::unique_ptr<runtime::Context>> createContext(std::shared_ptr<runtime::Engine> self,
+                                                          const ContextOptions &options) override;
   const format::Bundle &bundle() const override { return *bundle_; }
   std::string deviceName() const override { return name_; }
 

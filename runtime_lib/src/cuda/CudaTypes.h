@@ -1,7 +1,7 @@
 //===- CudaTypes.h - the part of the CUDA driver's ABI that is used -------===//
 //
-// Declared here, so that the runtime builds where no toolkit is installed. Names and layouts are those of cuda.h and cublasLt.h; a unit test
-// compares them where these headers are found.
+// Declared here, so that the runtime builds where no toolkit is installed. Names and layouts are those of cuda.h and cublasLt.h;
+// a unit test compares them where these headers are found.
 //
 #ifndef OGC_RUNTIME_CUDA_CUDA_TYPES_H
 #define OGC_RUNTIME_CUDA_CUDA_TYPES_H
@@ -100,13 +100,13 @@ using BlasDesc = void *;
 using BlasLayout = void *;
 using BlasPreference = void *;
 
-inline constexpr int kR32F = 0, kR64F = 1, kR16F = 2, kR16BF = 14;                   // cudaDataType
-inline constexpr int kCompute32F = 68, kCompute64F = 70, kCompute32FFastTF32 = 77;   // cublasComputeType_t
-inline constexpr int kDescTransA = 3, kDescEpilogue = 7, kDescBiasPointer = 8;       // cublasLtMatmulDescAttributes_t
-inline constexpr int kLayoutBatchCount = 5, kLayoutBatchStride = 6;                  // cublasLtMatrixLayoutAttribute_t
-inline constexpr int kPreferenceMaxWorkspace = 1;                                    // cublasLtMatmulPreferenceAttributes_t
+inline constexpr int kR32F = 0, kR64F = 1, kR16F = 2, kR16BF = 14;                 // cudaDataType
+inline constexpr int kCompute32F = 68, kCompute64F = 70, kCompute32FFastTF32 = 77; // cublasComputeType_t
+inline constexpr int kDescTransA = 3, kDescEpilogue = 7, kDescBiasPointer = 8;     // cublasLtMatmulDescAttributes_t
+inline constexpr int kLayoutBatchCount = 5, kLayoutBatchStride = 6;                // cublasLtMatrixLayoutAttribute_t
+inline constexpr int kPreferenceMaxWorkspace = 1;                                  // cublasLtMatmulPreferenceAttributes_t
 inline constexpr int kEpilogueDefault = 1, kEpilogueRelu = 2, kEpilogueBias = 4, kEpilogueGelu = 32; // bits, but Default
-inline constexpr int kOpTranspose = 1;                                               // cublasOperation_t
+inline constexpr int kOpTranspose = 1;                                                               // cublasOperation_t
 
 struct BlasAlgo { // cublasLtMatmulAlgo_t
   uint64_t data[8];

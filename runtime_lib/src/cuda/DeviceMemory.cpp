@@ -24,7 +24,8 @@ Result<VirtualRegion> VirtualRegion::map(const DriverApi &api, int ordinal, uint
   VirtualRegion region;
   region.api_ = &api;
   if (bytes != 0)
-    OGC_RETURN_IF_ERROR(region.initialize(ordinal, bytes, hint).withContext("cannot map " + std::to_string(bytes) + " bytes of device memory"));
+    OGC_RETURN_IF_ERROR(
+        region.initialize(ordinal, bytes, hint).withContext("cannot map " + std::to_string(bytes) + " bytes of device memory"));
   return region;
 }
 
@@ -35,8 +36,8 @@ Status VirtualRegion::initialize(int ordinal, uint64_t bytes, CUdeviceptr hint) 
   size_t granularity = 0;
   OGC_CUDA(*api_, cuMemGetAllocationGranularity, &granularity, &prop, kGranularityMinimum);
   uint64_t size = format::alignUp(bytes, granularity);
-  // The driver takes the hint for reservations of 1 GiB, but serves one of 2 MiB from a pool of its own (seen with driver 580 on an H200).
-  // Addresses cost nothing.
+  // The driver takes the hint for reservations of 1 GiB, but serves one of 2 MiB from a pool of its own (seen with driver 580 on
+  // an H200). Addresses cost nothing.
   uint64_t reserved = format::alignUp(size, uint64_t(1) << 30);
   OGC_CUDA(*api_, cuMemAddressReserve, &address_, reserved, 0, hint, 0);
   reservedBytes_ = reserved;

@@ -21,8 +21,8 @@ private:
   Status status_;
 };
 
-/// Device memory mapped at an address that the bundle asks for, or wherever the driver grants it. The context it was made in must be current
-/// when it is destroyed.
+/// Device memory mapped at an address that the bundle asks for, or wherever the driver grants it. The context it was made in must
+/// be current when it is destroyed.
 class VirtualRegion {
 public:
   VirtualRegion() = default;
@@ -33,7 +33,8 @@ public:
     return *this;
   }
 
-  /// Maps at least `bytes` (0: nothing) on device `ordinal`, at `hint` where that is free. What was made before a failure is released.
+  /// Maps at least `bytes` (0: nothing) on device `ordinal`, at `hint` where that is free. What was made before a failure is
+  /// released.
   static Result<VirtualRegion> map(const DriverApi &api, int ordinal, uint64_t bytes, CUdeviceptr hint);
 
   CUdeviceptr address() const { return address_; }

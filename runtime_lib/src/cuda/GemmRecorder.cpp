@@ -1,7 +1,7 @@
 //===- GemmRecorder.cpp - a cuBLASLt call for a gemm node -----------------===//
 //
-// The library thinks in columns. A row-major D = A B is the column-major D' = B' A', where the primes are the same bytes read by columns; so the
-// library's first operand is our B, and a bias along our columns is the library's bias along its rows.
+// The library thinks in columns. A row-major D = A B is the column-major D' = B' A', where the primes are the same bytes read by
+// columns; so the library's first operand is our B, and a bias along our columns is the library's bias along its rows.
 //
 #include "runtime_lib/src/cuda/GemmRecorder.h"
 
@@ -46,9 +46,10 @@ GemmRecorder::~GemmRecorder() {
     api_.cublasLtMatmulDescDestroy(desc_);
 }
 
-Status GemmRecorder::makeLayout(BlasLayout &layout, int type, int64_t rows, int64_t columns, int64_t leadingDimension, int64_t batch,
-                                int64_t stride) {
-  OGC_BLAS(api_, cublasLtMatrixLayoutCreate, &layout, type, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), leadingDimension);
+Status GemmRecorder::makeLayout(BlasLayout &layout, int type, int64_t rows, int64_t columns, int64_t leadingDimension,
+                                int64_t batch, int64_t stride) {
+  OGC_BLAS(api_, cublasLtMatrixLayoutCreate, &layout, type, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns),
+           leadingDimension);
   int32_t count = static_cast<int32_t>(batch);
   if (count > 1) {
     OGC_BLAS(api_, cublasLtMatrixLayoutSetAttribute, layout, kLayoutBatchCount, &count, sizeof count);
@@ -59,7 +60,9 @@ Status GemmRecorder::makeLayout(BlasLayout &layout, int type, int64_t rows, int6
 
 Status GemmRecorder::setEpilogue(const fb::Gemm &gemm) {
   int epilogue = gemm.has_bias() ? kEpilogueBias : 0;
-  epilogue |= gemm.activation() == fb::Activation::Relu ? kEpilogueRelu : gemm.activation() == fb::Activation::GeluTanh ? kEpilogueGelu : 0;
+  epilogue |= gemm.activation() == fb::Activation::Relu       ? kEpilogueRelu
+              : gemm.activation() == fb::Activation::GeluTanh ? kEpilogueGelu
+                                                              : 0;
   if (epilogue == 0)
     epilogue = kEpilogueDefault;
   OGC_BLAS(api_, cublasLtMatmulDescSetAttribute, desc_, kDescEpilogue, &epilogue, sizeof epilogue);
@@ -100,7 +103,8 @@ Status GemmRecorder::prepare(const fb::Gemm &gemm, const std::vector<CUdeviceptr
   uint64_t workspace = 32u << 20;
   OGC_BLAS(api_, cublasLtMatmulPreferenceSetAttribute, preference_, kPreferenceMaxWorkspace, &workspace, sizeof workspace);
   int found = 0;
-  OGC_BLAS(api_, cublasLtMatmulAlgoGetHeuristic, handle_, desc_, layoutA_, layoutB_, layoutD_, layoutD_, preference_, 1, &heuristic_, &found);
+  OGC_BLAS(api_, cublasLtMatmulAlgoGetHeuristic, handle_, desc_, layoutA_, layoutB_, layoutD_, layoutD_, preference_, 1,
+           &heuristic_, &found);
   if (found == 0)
     return Status(Code::Unsupported, "cublaslt has no algorithm for this gemm");
   return Status();
@@ -113,8 +117,8 @@ Status GemmRecorder::record(CUdeviceptr workspace, CUstream stream) {
   const void *none = isDouble_ ? static_cast<const void *>(&zero64) : &zero;
   auto pointer = [](CUdeviceptr address) { return reinterpret_cast<void *>(address); };
   OGC_BLAS(api_, cublasLtMatmul, handle_, desc_, alpha, pointer(b_), layoutA_, pointer(a_), layoutB_, residual_ ? alpha : none,
-           pointer(residual_ ? residual_ : d_), layoutD_, pointer(d_), layoutD_, &heuristic_.algo, pointer(workspace), heuristic_.workspaceSize,
-           stream);
+           pointer(residual_ ? residual_ : d_), layoutD_, pointer(d_), layoutD_, &heuristic_.algo, pointer(workspace),
+           heuristic_.workspaceSize, stream);
   return Status();
 }
 

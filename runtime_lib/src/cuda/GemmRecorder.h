@@ -9,8 +9,8 @@
 
 namespace ogc::cuda {
 
-/// True where cuBLASLt computes this gemm: f32, f16, bf16 or f64 operands, and not both an activation and a residual, whose order the
-/// library fixes (the activation comes last).
+/// True where cuBLASLt computes this gemm: f32, f16, bf16 or f64 operands, and not both an activation and a residual, whose order
+/// the library fixes (the activation comes last).
 bool canRecord(const format::fb::Gemm &gemm);
 
 /// Describes one product to cuBLASLt, asks for its best algorithm and enqueues it.
@@ -31,7 +31,8 @@ public:
 
 private:
   Status describe(const format::fb::Gemm &gemm, int type, int resultType);
-  Status makeLayout(BlasLayout &layout, int type, int64_t rows, int64_t columns, int64_t leadingDimension, int64_t batch, int64_t stride);
+  Status makeLayout(BlasLayout &layout, int type, int64_t rows, int64_t columns, int64_t leadingDimension, int64_t batch,
+                    int64_t stride);
   Status setEpilogue(const format::fb::Gemm &gemm);
 
   const BlasApi &api_;

@@ -20,7 +20,8 @@ namespace {
 
 std::string describe(const fb::Graph &graph, size_t index) {
   const fb::Node &node = *graph.nodes()->Get(static_cast<unsigned>(index));
-  std::string text = "graph '" + graph.id()->str() + "', node " + std::to_string(index) + " (" + format::nodeKindName(node.kind());
+  std::string text =
+      "graph '" + graph.id()->str() + "', node " + std::to_string(index) + " (" + format::nodeKindName(node.kind());
   for (unsigned i = 0; node.names() && i < node.names()->size(); ++i)
     text += (i ? ", " : " of ") + node.names()->Get(i)->str();
   return text + ")";
@@ -92,7 +93,7 @@ Status GraphBuilder::addKernel(const fb::Node &node) {
     pointers.push_back(&argument);
   const fb::CudaKernel &launch = *kernel->launch;
   const fb::Dim3 &grid = *launch.grid(), &block = *launch.block(), &cluster = *launch.cluster();
-  KernelNodeParams params = {kernel->function,     grid.x(),        grid.y(), grid.z(), block.x(), block.y(), block.z(),
+  KernelNodeParams params = {kernel->function,      grid.x(),        grid.y(), grid.z(), block.x(), block.y(), block.z(),
                              launch.shared_bytes(), pointers.data(), nullptr,  nullptr,  nullptr};
   CUgraphNode created = nullptr;
   OGC_CUDA(api_, cuGraphAddKernelNode, &created, out_->graph_, nullptr, 0, &params);
@@ -138,7 +139,8 @@ Status GraphBuilder::addGemm(const fb::Node &node) {
   if (!canRecord(gemm) || !engine_.blas()) {
     if (engine_.kernel(node.kernel()))
       return addKernel(node);
-    return canRecord(gemm) ? engine_.blasStatus() : Status(Code::Unsupported, "no library does this gemm, and its kernel has no code for GPUs");
+    return canRecord(gemm) ? engine_.blasStatus()
+                           : Status(Code::Unsupported, "no library does this gemm, and its kernel has no code for GPUs");
   }
   Result<BlasHandle> handle = engine_.blasHandle();
   if (!handle.ok())
@@ -155,8 +157,8 @@ Status GraphBuilder::addGemm(const fb::Node &node) {
     out_->workspaces_.push_back(workspace);
   }
 
-  OGC_CUDA(api_, cuStreamBeginCaptureToGraph, captureStream_, out_->graph_, dependencies_.data(), edgeData_.data(), dependencies_.size(),
-           kCaptureModeThreadLocal);
+  OGC_CUDA(api_, cuStreamBeginCaptureToGraph, captureStream_, out_->graph_, dependencies_.data(), edgeData_.data(),
+           dependencies_.size(), kCaptureModeThreadLocal);
   Status recorded = recorder.record(workspace, captureStream_);
   int status = 0;
   unsigned long long id = 0;

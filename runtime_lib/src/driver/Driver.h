@@ -18,7 +18,8 @@ struct EngineOptions {
   /// The raw weights section of a bundle that does not hold its weights. Where it is empty, an external section is looked for in
   /// "<bundle path>.weights".
   std::string weightsFile;
-  /// Fill weights that are nowhere with small random numbers of `seed`; equal on every device. Without it, missing weights are an error.
+  /// Fill weights that are nowhere with small random numbers of `seed`; equal on every device. Without it, missing weights are an
+  /// error.
   bool randomWeights = false;
   uint64_t seed = 0;
   /// Threads a context of the cpu device uses, at least 1.
@@ -30,8 +31,8 @@ struct ContextOptions {
   void *stream = nullptr;
 };
 
-/// One arena and what is needed to run the graphs of a bundle in it. One thread at a time; results of `launch` and of the copies are there after
-/// `synchronize`. Graph indices and ranges must be valid: callers check them.
+/// One arena and what is needed to run the graphs of a bundle in it. One thread at a time; results of `launch` and of the copies
+/// are there after `synchronize`. Graph indices and ranges must be valid: callers check them.
 class Context {
 public:
   virtual ~Context() = default;
@@ -72,7 +73,8 @@ public:
   /// Nodes of the executable graph after `prepare`; a library node may have become several.
   virtual size_t executableNodes(size_t graph) const = 0;
 
-  /// Runs the nodes in a random topological order of `seed` from now on, or in schedule order where `seed` is 0. Only on the cpu device.
+  /// Runs the nodes in a random topological order of `seed` from now on, or in schedule order where `seed` is 0. Only on the cpu
+  /// device.
   virtual Status setOrder(uint64_t seed) = 0;
 };
 

@@ -7,8 +7,8 @@
 
 namespace ogc::runtime {
 
-/// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014). The standard library's distributions differ
-/// between implementations; these do not.
+/// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014). The standard library's distributions
+/// differ between implementations; these do not.
 class Random {
 public:
   explicit Random(uint64_t seed) : state_(seed) {}

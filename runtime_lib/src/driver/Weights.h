@@ -13,8 +13,8 @@ namespace ogc::runtime {
 /// The bytes of a weights section on the host: mapped from the bundle or a second file, or made up. Keeps its source alive.
 class HostWeights {
 public:
-  /// Finds the weights of `bundle` after `options`. FailedPrecondition where there are none, DataLoss where a file does not match the
-  /// bundle's checksum.
+  /// Finds the weights of `bundle` after `options`. FailedPrecondition where there are none, DataLoss where a file does not match
+  /// the bundle's checksum.
   static Result<HostWeights> find(const BundlePtr &bundle, const EngineOptions &options);
 
   /// Aligned to 4096.
@@ -27,7 +27,8 @@ private:
   std::span<const std::byte> bytes_;
 };
 
-/// Fills the float weights of `manifest` with numbers of the magnitude 1/sqrt(fan-in), the others with zero. The same for every device.
+/// Fills the float weights of `manifest` with numbers of the magnitude 1/sqrt(fan-in), the others with zero. The same for every
+/// device.
 void fillRandomWeights(const fb::Manifest &manifest, std::span<std::byte> bytes, uint64_t seed);
 
 } // namespace ogc::runtime
