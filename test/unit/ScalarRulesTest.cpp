@@ -3,8 +3,8 @@
 // Each rule is emitted on constants and folded by the canonicalizer: what is left is the value.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/passes/lower/Contraction.h"
 #include "compiler/passes/lower/ScalarRules.h"
+#include "compiler/passes/lower/Contraction.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

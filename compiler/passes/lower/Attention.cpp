@@ -20,12 +20,12 @@ Value headsInside(Node &n, int i, int64_t heads) {
 
 /// Which keys a query sees, as far as the anchor cannot express it. The position of query s is s + offset.
 struct Mask {
-  Value mask;              ///< operand attn_mask as rank 4, or null
-  Value valid;             ///< operand nonpad_kv_seqlen, the number of keys that count in each batch, or null
-  bool causal = false;     ///< keys at or before the query
-  int64_t left = -1;       ///< at most so many positions before the query; -1: any number
-  int64_t right = -1;      ///< likewise after it
-  int64_t offset = 0;      ///< without `valid`; with it the offset is that number less the number of queries
+  Value mask;          ///< operand attn_mask as rank 4, or null
+  Value valid;         ///< operand nonpad_kv_seqlen, the number of keys that count in each batch, or null
+  bool causal = false; ///< keys at or before the query
+  int64_t left = -1;   ///< at most so many positions before the query; -1: any number
+  int64_t right = -1;  ///< likewise after it
+  int64_t offset = 0;  ///< without `valid`; with it the offset is that number less the number of queries
 
   bool dependsOnQuery() const { return causal || left >= 0 || right >= 0; }
   bool isEmpty() const { return !mask && !valid && !dependsOnQuery(); }
@@ -112,15 +112,16 @@ Value softmaxOrZero(Node &n, Value scores) {
     Value isHidden = s.cmp(Compare::Equal, v[1], s.lowest(f32, false), false);
     return s.select(isHidden, s.cst(f32, 0.0), s.exp(s.sub(v[0], v[1])));
   });
-  Value sum = reduceRows(n.b, domain, {{power, domain.full}}, s.cst(f32, 0.0), [](Scalar &s, ValueRange v) { return s.add(v[1], v[0]); });
+  Value sum =
+      reduceRows(n.b, domain, {{power, domain.full}}, s.cst(f32, 0.0), [](Scalar &s, ValueRange v) { return s.add(v[1], v[0]); });
   return mapRows(n.b, domain, {{power, domain.full}, {sum, domain.outerMap}}, f32, [&](Scalar &s, ValueRange v) {
     Value isZero = s.cmp(Compare::Equal, v[1], s.cst(f32, 0.0), false);
     return s.div(v[0], s.select(isZero, s.cst(f32, 1.0), v[1]), false);
   });
 }
 
-/// Attention from two products: for a soft cap, and where the scores are a result. Query, key and value are heads inside; so is the
-/// result, in f32. `scores` becomes the output qk_matmul_output, [B, H, S, T] in f32.
+/// Attention from two products: for a soft cap, and where the scores are a result. Query, key and value are heads inside; so is
+/// the result, in f32. `scores` becomes the output qk_matmul_output, [B, H, S, T] in f32.
 Value decomposedAttention(Node &n, Value q, Value k, Value v, Value bias, float scale, Value &scores) {
   float cap = n.op.getF32("softcap", 0.0f);
   int64_t mode = n.op.getI64("qk_matmul_output_mode");
@@ -132,7 +133,8 @@ Value decomposedAttention(Node &n, Value q, Value k, Value v, Value bias, float 
   Shape shape{batch, heads, queries, keys};
   Type f32 = n.b.getF32Type();
   Value raw = matmul(n, headsOutside(q, {products, rows, size}), {headsOutside(k, {products, keys, size}), false, true}, keys);
-  raw = elementwise(n.b, shape, f32, reshape(n.b, raw, shape), [&](Scalar &s, ValueRange x) { return s.mul(x[0], s.cst(f32, scale)); });
+  raw = elementwise(n.b, shape, f32, reshape(n.b, raw, shape),
+                    [&](Scalar &s, ValueRange x) { return s.mul(x[0], s.cst(f32, scale)); });
   Value capped = raw;
   if (cap > 0)
     capped = elementwise(n.b, shape, f32, raw, [&](Scalar &s, ValueRange x) {
@@ -208,7 +210,8 @@ LogicalResult attention(Node &n) {
   if (decomposes) {
     acc = decomposedAttention(n, q, k, v, bias, scale, scores);
   } else {
-    acc = kern::AttentionOp::create(n.b, type, q, k, v, bias, n.b.getF32FloatAttr(scale), anchorCausal ? n.b.getUnitAttr() : UnitAttr(),
+    acc = kern::AttentionOp::create(n.b, type, q, k, v, bias, n.b.getF32FloatAttr(scale),
+                                    anchorCausal ? n.b.getUnitAttr() : UnitAttr(),
                                     kern::MathModeAttr::get(n.b.getContext(), n.math));
   }
   Value y = convertFloat(n.b, acc, n.outElement());

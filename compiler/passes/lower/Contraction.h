@@ -6,12 +6,12 @@
 
 namespace ogc::lower {
 
-/// The panel width (16, 32 or 64) of a packed weight with n columns: the widest whose padding to whole panels stays below a third of n, or
-/// as small as possible.
+/// The panel width (16, 32 or 64) of a packed weight with n columns: the widest whose padding to whole panels stays below a third
+/// of n, or as small as possible.
 int64_t panelWidth(int64_t n);
 
-/// A weight [K, N] (or [N, K] when `transposed`) in panels [ceil(N/P), K, P], as structured operations: evaluated at compile time when
-/// the weight is constant.
+/// A weight [K, N] (or [N, K] when `transposed`) in panels [ceil(N/P), K, P], as structured operations: evaluated at compile time
+/// when the weight is constant.
 mlir::Value packPanels(Builder &b, mlir::Value weight, bool transposed);
 
 /// True for the element types that the anchors take.

@@ -29,7 +29,8 @@ bool isF32Tensor(Type type) {
 
 /// Operators that lose their meaning in 16 bits: they count, accumulate, or have no 16-bit form.
 bool computesInF32(StringRef opType) {
-  return llvm::is_contained({"Range", "CumSum", "CumProd", "NonMaxSuppression", "DynamicQuantizeLinear", "MelWeightMatrix", "DFT", "STFT"}, opType);
+  return llvm::is_contained(
+      {"Range", "CumSum", "CumProd", "NonMaxSuppression", "DynamicQuantizeLinear", "MelWeightMatrix", "DFT", "STFT"}, opType);
 }
 
 /// Operands that a schema fixes to f32.
@@ -64,7 +65,9 @@ private:
       return onnxFloat;
     return element.isF16() ? onnxFloat16 : onnxBFloat16;
   }
-  RankedTensorType retype(Type type, Type element) const { return RankedTensorType::get(cast<RankedTensorType>(type).getShape(), element); }
+  RankedTensorType retype(Type type, Type element) const {
+    return RankedTensorType::get(cast<RankedTensorType>(type).getShape(), element);
+  }
 
   Value makeCast(OpBuilder &builder, Location loc, Value v, Type element) {
     NamedAttribute to = builder.getNamedAttr("to", builder.getI64IntegerAttr(dataType(element)));
@@ -179,7 +182,8 @@ private:
     Value value = op.getResult(), clamped = clampLarge(builder, op);
     Value narrowed = makeCast(builder, op.getLoc(), clamped, half);
     Operation *cast = narrowed.getDefiningOp();
-    value.replaceUsesWithIf(narrowed, [&](OpOperand &use) { return use.getOwner() != cast && !helpers.contains(use.getOwner()); });
+    value.replaceUsesWithIf(narrowed,
+                            [&](OpOperand &use) { return use.getOwner() != cast && !helpers.contains(use.getOwner()); });
     wide[narrowed] = value;
   }
 
@@ -222,8 +226,8 @@ private:
 
   func::FuncOp fn;
   FloatType half;
-  DenseMap<Value, Value> wide;      ///< 16-bit value -> the f32 value it was made from
-  DenseSet<Operation *> helpers;    ///< operations that read the f32 constant itself
+  DenseMap<Value, Value> wide;   ///< 16-bit value -> the f32 value it was made from
+  DenseSet<Operation *> helpers; ///< operations that read the f32 constant itself
 };
 
 class ConvertPrecision : public impl::ConvertPrecisionBase<ConvertPrecision> {

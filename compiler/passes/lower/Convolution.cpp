@@ -27,7 +27,8 @@ Value finish(Node &n, Value acc, Value bias, unsigned channel, Type element) {
   AffineMap same = AffineMap::getMultiDimIdentityMap(rank, context);
   AffineMap biasMap = AffineMap::get(rank, 0, getAffineDimExpr(channel, context), context);
   Shape shape(shapeOf(acc));
-  return mapElements(n.b, shape, element, {{acc, same}, {bias, biasMap}}, [](Scalar &s, ValueRange x) { return s.add(x[0], x[1]); });
+  return mapElements(n.b, shape, element, {{acc, same}, {bias, biasMap}},
+                     [](Scalar &s, ValueRange x) { return s.add(x[0], x[1]); });
 }
 
 /// Adds a spatial dimension of extent one in front, so that 1-D convolutions run as 2-D ones.
@@ -74,11 +75,13 @@ Value genericConv(Node &n, const Conv &conv, Type element) {
   Builder &b = n.b;
   MLIRContext *context = b.getContext();
   unsigned rank = static_cast<unsigned>(w.rank());
-  int64_t batch = shapeOf(conv.input)[0], groups = conv.groups, filters = shapeOf(conv.filter)[0], perGroup = shapeOf(conv.filter)[1];
+  int64_t batch = shapeOf(conv.input)[0], groups = conv.groups, filters = shapeOf(conv.filter)[0],
+          perGroup = shapeOf(conv.filter)[1];
   Scalar s(b, n.op.getLoc());
   Type type = computeType(elementOf(conv.input));
   Value padded = padWindow(n, conv.input, w, 2, s.icst(elementOf(conv.input), 0));
-  Shape split{batch, groups, perGroup}, filterShape{groups, filters / groups, perGroup}, outShape{batch, groups, filters / groups};
+  Shape split{batch, groups, perGroup}, filterShape{groups, filters / groups, perGroup},
+      outShape{batch, groups, filters / groups};
   llvm::append_range(split, shapeOf(padded).drop_front(2));
   llvm::append_range(filterShape, w.kernel);
   llvm::append_range(outShape, w.out);
@@ -118,13 +121,15 @@ Value convolve(Node &n, Conv conv, Type element) {
 
 LogicalResult checkGroups(Node &n, int64_t groups, int64_t channels, int64_t filters) {
   if (groups < 1 || channels % groups != 0 || filters % groups != 0)
-    return n.fail("group is " + Twine(groups) + ", expected a divisor of " + Twine(channels) + " channels and " + Twine(filters) + " filters");
+    return n.fail("group is " + Twine(groups) + ", expected a divisor of " + Twine(channels) + " channels and " + Twine(filters) +
+                  " filters");
   return success();
 }
 
 LogicalResult convOp(Node &n) {
   if (n.inRank(0) < 3 || n.inRank(1) != n.inRank(0))
-    return n.fail("operands have ranks " + Twine(n.inRank(0)) + " and " + Twine(n.inRank(1)) + ", expected the same rank of 3 or more");
+    return n.fail("operands have ranks " + Twine(n.inRank(0)) + " and " + Twine(n.inRank(1)) +
+                  ", expected the same rank of 3 or more");
   FailureOr<Window> window = readWindow(n, n.inShape(1).drop_front(2), n.inShape(0).drop_front(2), n.outShape().drop_front(2));
   if (failed(window))
     return failure();
@@ -166,7 +171,8 @@ Value mirrorFilter(Node &n, Value v, int64_t groups) {
   ArrayRef<int64_t> shape = shapeOf(v);
   int64_t channels = shape[0], perGroup = shape[1];
   MLIRContext *context = n.b.getContext();
-  Shape split{groups, channels / groups, perGroup}, target{groups, perGroup, channels / groups}, merged{groups * perGroup, channels / groups};
+  Shape split{groups, channels / groups, perGroup}, target{groups, perGroup, channels / groups},
+      merged{groups * perGroup, channels / groups};
   SmallVector<AffineExpr> exprs{getAffineDimExpr(0, context), getAffineDimExpr(2, context), getAffineDimExpr(1, context)};
   for (auto [d, extent] : llvm::enumerate(shape.drop_front(2))) {
     for (Shape *s : {&split, &target, &merged})
@@ -179,10 +185,12 @@ Value mirrorFilter(Node &n, Value v, int64_t groups) {
   return reshape(n.b, mirrored, merged);
 }
 
-/// An ordinary convolution of the spread input with the mirrored filter; pads crop the full result of (in-1)*stride + dilation*(kernel-1) + 1.
+/// An ordinary convolution of the spread input with the mirrored filter; pads crop the full result of (in-1)*stride +
+/// dilation*(kernel-1) + 1.
 LogicalResult convTranspose(Node &n) {
   if (n.inRank(0) < 3 || n.inRank(1) != n.inRank(0))
-    return n.fail("operands have ranks " + Twine(n.inRank(0)) + " and " + Twine(n.inRank(1)) + ", expected the same rank of 3 or more");
+    return n.fail("operands have ranks " + Twine(n.inRank(0)) + " and " + Twine(n.inRank(1)) +
+                  ", expected the same rank of 3 or more");
   FailureOr<Window> given = readWindow(n, n.inShape(1).drop_front(2), n.inShape(0).drop_front(2), n.outShape().drop_front(2));
   if (failed(given))
     return failure();

@@ -33,8 +33,7 @@ LogicalResult transposeOp(Node &n) {
 Value expandTo(Builder &b, Value v, ArrayRef<int64_t> shape) {
   if (shapeOf(v) == shape)
     return v;
-  return elementwise(
-      b, shape, elementOf(v), v, [](Scalar &, ValueRange x) { return x[0]; }, /*widen=*/false);
+  return elementwise(b, shape, elementOf(v), v, [](Scalar &, ValueRange x) { return x[0]; }, /*widen=*/false);
 }
 
 LogicalResult expandOp(Node &n) { return n.result(expandTo(n.b, n.in(0), n.outShape())); }
@@ -74,7 +73,8 @@ LogicalResult splitOp(Node &n) {
     offsets[axis] += n.outShape(i)[axis];
   }
   if (offsets[axis] != n.inShape(0)[axis])
-    return n.fail("parts have " + Twine(offsets[axis]) + " of " + Twine(n.inShape(0)[axis]) + " elements along axis " + Twine(axis));
+    return n.fail("parts have " + Twine(offsets[axis]) + " of " + Twine(n.inShape(0)[axis]) + " elements along axis " +
+                  Twine(axis));
   return success();
 }
 
@@ -168,8 +168,8 @@ LogicalResult tileOp(Node &n) {
   if (n.inShape(0) == n.outShape())
     return n.result(n.in(0));
   AffineMap map = AffineMap::get(static_cast<unsigned>(wide.size()), 0, exprs, n.b.getContext());
-  Value repeated = mapElements(
-      n.b, wide, n.outElement(), {{n.in(0), map}}, [](Scalar &, ValueRange x) { return x[0]; }, /*widen=*/false);
+  Value repeated =
+      mapElements(n.b, wide, n.outElement(), {{n.in(0), map}}, [](Scalar &, ValueRange x) { return x[0]; }, /*widen=*/false);
   return n.result(reshape(n.b, repeated, n.outShape()));
 }
 
@@ -198,7 +198,8 @@ LogicalResult spaceToDepth(Node &n) {
     return n.fail("mode is '" + mode + "', expected DCR or CRD");
   ArrayRef<int64_t> in = n.inShape(0);
   Value v = reshape(n.b, n.in(0), {in[0], in[1], in[2] / block, block, in[3] / block, block});
-  return n.result(reshape(n.b, transpose(n.b, v, mode == "DCR" ? Shape{0, 3, 5, 1, 2, 4} : Shape{0, 1, 3, 5, 2, 4}), n.outShape()));
+  return n.result(
+      reshape(n.b, transpose(n.b, v, mode == "DCR" ? Shape{0, 3, 5, 1, 2, 4} : Shape{0, 1, 3, 5, 2, 4}), n.outShape()));
 }
 
 LogicalResult trilu(Node &n) {

@@ -12,9 +12,7 @@ namespace ogc::lower {
 namespace {
 
 /// One operand, result of its type.
-LogicalResult unary(Node &n, Body body) {
-  return n.result(elementwise(n.b, n.outShape(), n.outElement(), n.in(0), body));
-}
+LogicalResult unary(Node &n, Body body) { return n.result(elementwise(n.b, n.outShape(), n.outElement(), n.in(0), body)); }
 
 /// One operand of a float type.
 LogicalResult unaryFloat(Node &n, function_ref<Value(Scalar &, Value)> f) {
@@ -153,9 +151,8 @@ Value clampUnit(Scalar &s, Value x) { return s.min(s.max(x, s.cst(x.getType(), 0
 
 LogicalResult hardSigmoid(Node &n) {
   float alpha = n.op.getF32("alpha", 0.2f), beta = n.op.getF32("beta", 0.5f);
-  return unaryFloat(n, [&](Scalar &s, Value x) {
-    return clampUnit(s, s.add(s.mul(x, s.cst(x.getType(), alpha)), s.cst(x.getType(), beta)));
-  });
+  return unaryFloat(
+      n, [&](Scalar &s, Value x) { return clampUnit(s, s.add(s.mul(x, s.cst(x.getType(), alpha)), s.cst(x.getType(), beta))); });
 }
 LogicalResult hardSwish(Node &n) {
   return unaryFloat(n, [](Scalar &s, Value x) {
@@ -191,7 +188,8 @@ LogicalResult exponentialUnit(Node &n, float alpha, float scale, float divisor) 
 }
 LogicalResult elu(Node &n) { return exponentialUnit(n, n.op.getF32("alpha", 1.0f), 1.0f, 1.0f); }
 LogicalResult selu(Node &n) {
-  return exponentialUnit(n, n.op.getF32("alpha", 1.67326319217681884765625f), n.op.getF32("gamma", 1.05070102214813232421875f), 1.0f);
+  return exponentialUnit(n, n.op.getF32("alpha", 1.67326319217681884765625f), n.op.getF32("gamma", 1.05070102214813232421875f),
+                         1.0f);
 }
 LogicalResult celu(Node &n) {
   float alpha = n.op.getF32("alpha", 1.0f);
@@ -211,15 +209,15 @@ LogicalResult mish(Node &n) {
 }
 LogicalResult swish(Node &n) {
   float alpha = n.op.getF32("alpha", 1.0f);
-  return unaryFloat(n, [&](Scalar &s, Value x) {
-    return s.mul(x, s.sigmoid(alpha == 1.0f ? x : s.mul(x, s.cst(x.getType(), alpha))));
-  });
+  return unaryFloat(
+      n, [&](Scalar &s, Value x) { return s.mul(x, s.sigmoid(alpha == 1.0f ? x : s.mul(x, s.cst(x.getType(), alpha)))); });
 }
 LogicalResult shrink(Node &n) {
   float bias = n.op.getF32("bias", 0.0f), lambd = n.op.getF32("lambd", 0.5f);
   return unary(n, [&](Scalar &s, ValueRange x) {
     Type type = x[0].getType();
-    Value below = s.cmp(Compare::Less, x[0], s.cst(type, -lambd), false), above = s.cmp(Compare::Greater, x[0], s.cst(type, lambd), false);
+    Value below = s.cmp(Compare::Less, x[0], s.cst(type, -lambd), false),
+          above = s.cmp(Compare::Greater, x[0], s.cst(type, lambd), false);
     Value result = s.select(above, s.sub(x[0], s.cst(type, bias)), s.cst(type, 0.0));
     return s.select(below, s.add(x[0], s.cst(type, bias)), result);
   });

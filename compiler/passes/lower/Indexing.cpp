@@ -1,7 +1,7 @@
 //===- Indexing.cpp - gathers, scatters, sorting --------------------------===//
 //
-// Everything is in pull form: a body computes one element of the result. Indices wrap once when negative and are clamped (gathers) or
-// ignored (scatters) outside the tensor, so no input makes a kernel read or write foreign memory.
+// Everything is in pull form: a body computes one element of the result. Indices wrap once when negative and are clamped
+// (gathers) or ignored (scatters) outside the tensor, so no input makes a kernel read or write foreign memory.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/passes/lower/Node.h"
@@ -34,16 +34,19 @@ Shape iota(int64_t begin, int64_t end) {
 /// Data and indices of one rank, the axis inside it, and no extent of the indices beyond that of the data but along the axis.
 LogicalResult checkSameRank(Node &n, int64_t axis) {
   if (n.inRank(0) != n.inRank(1))
-    return n.fail("data has rank " + Twine(n.inRank(0)) + " and indices have rank " + Twine(n.inRank(1)) + ", expected equal ranks");
+    return n.fail("data has rank " + Twine(n.inRank(0)) + " and indices have rank " + Twine(n.inRank(1)) +
+                  ", expected equal ranks");
   if (axis < 0 || axis >= n.inRank(0))
     return n.fail("axis is out of range for rank " + Twine(n.inRank(0)));
   for (int64_t d = 0; d < n.inRank(0); ++d)
     if (d != axis && n.inShape(1)[d] > n.inShape(0)[d])
-      return n.fail("indices have extent " + Twine(n.inShape(1)[d]) + " in dimension " + Twine(d) + ", expected at most " + Twine(n.inShape(0)[d]));
+      return n.fail("indices have extent " + Twine(n.inShape(1)[d]) + " in dimension " + Twine(d) + ", expected at most " +
+                    Twine(n.inShape(0)[d]));
   return success();
 }
 
-/// The common step of constant indices in [0, extent), or nothing when they are no arithmetic sequence. A single index has step 1.
+/// The common step of constant indices in [0, extent), or nothing when they are no arithmetic sequence. A single index has
+/// step 1.
 std::optional<int64_t> constantStep(const Shape &indices) {
   int64_t step = indices.size() > 1 ? indices[1] - indices[0] : 1;
   for (size_t i = 1; i < indices.size(); ++i)
@@ -113,7 +116,8 @@ LogicalResult gatherElements(Node &n) {
       [&](Scalar &s, ValueRange x) -> Value {
         SmallVector<Value> position;
         for (int64_t d = 0; d < n.inRank(0); ++d)
-          position.push_back(d == axis ? s.wrapIndex(x[0], shapeOf(data)[d], false) : linalg::IndexOp::create(s.b, d).getResult());
+          position.push_back(d == axis ? s.wrapIndex(x[0], shapeOf(data)[d], false)
+                                       : linalg::IndexOp::create(s.b, d).getResult());
         return tensor::ExtractOp::create(s.b, data, position);
       },
       /*widen=*/false));
@@ -125,7 +129,8 @@ LogicalResult gatherNd(Node &n) {
     return n.fail("indices are a scalar");
   int64_t batch = n.op.getI64("batch_dims"), depth = n.inShape(1).back(), indexDims = n.inRank(1) - 1;
   if (batch + depth > n.inRank(0) || batch > indexDims)
-    return n.fail("indices of depth " + Twine(depth) + " with " + Twine(batch) + " batch dimensions do not fit data of rank " + Twine(n.inRank(0)));
+    return n.fail("indices of depth " + Twine(depth) + " with " + Twine(batch) + " batch dimensions do not fit data of rank " +
+                  Twine(n.inRank(0)));
   unsigned outRank = static_cast<unsigned>(n.outShape().size());
   Value data = n.in(0);
   for (int64_t j = 0; j < depth; ++j)
@@ -173,14 +178,16 @@ LogicalResult reverseSequence(Node &n) {
 }
 
 LogicalResult oneHot(Node &n) {
-  int64_t rank = static_cast<int64_t>(n.outShape().size()), axis = wrapAxis(n.op.getI64("axis", -1), rank), depth = n.outShape()[axis];
+  int64_t rank = static_cast<int64_t>(n.outShape().size()), axis = wrapAxis(n.op.getI64("axis", -1), rank),
+          depth = n.outShape()[axis];
   MLIRContext *context = n.b.getContext();
   Shape dims = iota(0, rank);
   dims.erase(dims.begin() + axis);
   unsigned numDims = static_cast<unsigned>(rank);
   auto constant = [&](int64_t i) { return AffineMap::get(numDims, 0, getAffineConstantExpr(i, context), context); };
   return n.result(mapElements(
-      n.b, n.outShape(), n.outElement(), {{n.in(0), dimsMap(context, numDims, dims)}, {n.in(2), constant(0)}, {n.in(2), constant(1)}},
+      n.b, n.outShape(), n.outElement(),
+      {{n.in(0), dimsMap(context, numDims, dims)}, {n.in(2), constant(0)}, {n.in(2), constant(1)}},
       [&](Scalar &s, ValueRange x) -> Value {
         Type i64 = s.b.getI64Type();
         Value index = s.cast(x[0], n.isUnsignedIn(0), i64, false);
@@ -317,13 +324,16 @@ LogicalResult topK(Node &n) {
   SmallVector<IteratorType> iterators(rank, IteratorType::parallel);
   iterators.push_back(IteratorType::reduction);
   AffineMap hereMap = dimsMap(context, dims, here), thereMap = dimsMap(context, dims, there);
-  auto position = [&](Scalar &s, int64_t d) -> Value { return arith::IndexCastOp::create(s.b, i64, linalg::IndexOp::create(s.b, d)); };
+  auto position = [&](Scalar &s, int64_t d) -> Value {
+    return arith::IndexCastOp::create(s.b, i64, linalg::IndexOp::create(s.b, d));
+  };
   Scalar s(n.b, n.op.getLoc());
-  Value ranks = reduceInto(n.b, {filled(n.b, n.inShape(0), s.icst(i64, 0)), hereMap}, {{n.in(0), hereMap}, {n.in(0), thereMap}}, iterators,
-                           [&](Scalar &s, ValueRange x) {
+  Value ranks = reduceInto(n.b, {filled(n.b, n.inShape(0), s.icst(i64, 0)), hereMap}, {{n.in(0), hereMap}, {n.in(0), thereMap}},
+                           iterators, [&](Scalar &s, ValueRange x) {
                              Value beaten = comesBefore(s, x[1], x[0], largest, isUnsigned);
                              Value beats = comesBefore(s, x[0], x[1], largest, isUnsigned);
-                             Value tie = s.mul(s.logicalNot(beats), s.cmp(Compare::Less, position(s, rank), position(s, axis), false));
+                             Value tie =
+                                 s.mul(s.logicalNot(beats), s.cmp(Compare::Less, position(s, rank), position(s, axis), false));
                              return s.add(x[2], s.select(s.add(beaten, tie), s.icst(i64, 1), s.icst(i64, 0)));
                            });
   Value indices = reduceInto(n.b, {filled(n.b, n.outShape(), s.icst(i64, 0)), hereMap}, {{ranks, thereMap}}, iterators,

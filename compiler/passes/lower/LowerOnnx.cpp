@@ -73,7 +73,8 @@ public:
   }
 
 private:
-  /// Arguments of unsigned types become signless; the operators of the onnx dialect go on reading the old type through a cast that goes away with them.
+  /// Arguments of unsigned types become signless; the operators of the onnx dialect go on reading the old type through a cast
+  /// that goes away with them.
   void lowerArguments() {
     OpBuilder builder = OpBuilder::atBlockBegin(&fn.getBody().front());
     for (BlockArgument arg : fn.getArguments()) {
@@ -135,7 +136,8 @@ private:
     for (Value v : op->getResults()) {
       if (refuseType(v.getType()))
         continue;
-      auto cast = UnrealizedConversionCastOp::create(builder, op->getLoc(), signless(llvm::cast<RankedTensorType>(v.getType())), ValueRange{});
+      auto cast = UnrealizedConversionCastOp::create(builder, op->getLoc(), signless(llvm::cast<RankedTensorType>(v.getType())),
+                                                     ValueRange{});
       values.lowered[v] = cast.getResult(0);
     }
   }

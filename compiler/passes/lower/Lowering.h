@@ -6,7 +6,8 @@
 
 namespace ogc {
 
-/// True when ogc-lower-onnx has a lowering of the operator ("Conv", "com.microsoft.MatMulNBits"); some of its attribute values may still be refused.
+/// True when ogc-lower-onnx has a lowering of the operator ("Conv", "com.microsoft.MatMulNBits"); some of its attribute values
+/// may still be refused.
 bool hasLowering(llvm::StringRef opType);
 
 } // namespace ogc

@@ -37,7 +37,8 @@ Value matmul(Node &node, Value lhs, const Rhs &rhs, int64_t n) {
   Scalar s(b, node.op.getLoc());
   if (numElements(shape) == 0 || shapeOf(lhs)[2] == 0)
     return filled(b, shape, s.cst(b.getF32Type(), 0.0));
-  return kern::MatmulOp::create(b, RankedTensorType::get(shape, b.getF32Type()), lhs, rhs.value, rhs.transposed, rhs.packed, node.math);
+  return kern::MatmulOp::create(b, RankedTensorType::get(shape, b.getF32Type()), lhs, rhs.value, rhs.transposed, rhs.packed,
+                                node.math);
 }
 
 namespace {
@@ -47,7 +48,8 @@ Value genericMatmul(Node &n, Value lhs, Value rhs, ArrayRef<int64_t> shape, Type
                     function_ref<Value(Scalar &, Value, bool isLhs)> load) {
   MLIRContext *context = n.b.getContext();
   unsigned rank = static_cast<unsigned>(shape.size()), dims = rank + 1;
-  AffineExpr m = getAffineDimExpr(rank - 2, context), column = getAffineDimExpr(rank - 1, context), k = getAffineDimExpr(rank, context);
+  AffineExpr m = getAffineDimExpr(rank - 2, context), column = getAffineDimExpr(rank - 1, context),
+             k = getAffineDimExpr(rank, context);
   auto map = [&](Value v, AffineExpr second, AffineExpr last) {
     ArrayRef<int64_t> batch = shapeOf(v).drop_back(2);
     SmallVector<AffineExpr> exprs(broadcastMap(context, batch, shape.drop_back(2)).getResults());
@@ -58,7 +60,8 @@ Value genericMatmul(Node &n, Value lhs, Value rhs, ArrayRef<int64_t> shape, Type
   iterators.push_back(IteratorType::reduction);
   Scalar s(n.b, n.op.getLoc());
   AffineMap outMap = AffineMap::getMultiDimIdentityMap(dims, context).getMajorSubMap(rank);
-  return reduceInto(n.b, {filled(n.b, shape, s.icst(accumulator, 0)), outMap}, {{lhs, map(lhs, m, k)}, {rhs, map(rhs, k, column)}}, iterators,
+  return reduceInto(n.b, {filled(n.b, shape, s.icst(accumulator, 0)), outMap},
+                    {{lhs, map(lhs, m, k)}, {rhs, map(rhs, k, column)}}, iterators,
                     [&](Scalar &s, ValueRange x) { return s.add(x[2], s.mul(load(s, x[0], true), load(s, x[1], false))); });
 }
 
@@ -80,12 +83,12 @@ Value collapseBatch(Builder &b, Value v, ArrayRef<int64_t> batch) {
   Shape shape(batch);
   llvm::append_range(shape, shapeOf(v).take_back(2));
   if (numElements(shape) != numElements(shapeOf(v)))
-    v = elementwise(
-        b, shape, elementOf(v), v, [](Scalar &, ValueRange x) { return x[0]; }, /*widen=*/false);
+    v = elementwise(b, shape, elementOf(v), v, [](Scalar &, ValueRange x) { return x[0]; }, /*widen=*/false);
   return reshape(b, v, {numElements(batch), shape[shape.size() - 2], shape.back()});
 }
 
-/// lhs [..., M, K] times rhs [..., K, N] with at least two dimensions each: [batch..., M, N] in the storage type, rounded in the shape of the anchor.
+/// lhs [..., M, K] times rhs [..., K, N] with at least two dimensions each: [batch..., M, N] in the storage type, rounded in the
+/// shape of the anchor.
 Value anchorMatmul(Node &n, Value lhs, Value rhs, bool rhsIsConstant, ArrayRef<int64_t> batch) {
   int64_t m = shapeOf(lhs)[shapeOf(lhs).size() - 2], k = shapeOf(lhs).back(), columns = shapeOf(rhs).back();
   Shape shape(batch);
@@ -134,7 +137,8 @@ LogicalResult matMul(Node &n) {
   return n.result(reshape(n.b, product, n.outShape()));
 }
 
-/// A zero point of MatMulInteger as a tensor that broadcasts against the matrix: scalar, one a row of lhs, or one a column of rhs.
+/// A zero point of MatMulInteger as a tensor that broadcasts against the matrix: scalar, one a row of lhs, or one a column of
+/// rhs.
 Value zeroPoint(Node &n, int i, bool isLhs) {
   Value v = n.in(i);
   if (numElements(shapeOf(v)) == 1)
@@ -178,7 +182,8 @@ LogicalResult gemm(Node &n) {
     product = matmul(n, reshape(n.b, lhs, {1, rows, k}), weight, columns);
   } else {
     Value rhs = transB ? transpose(n.b, n.in(1), {1, 0}) : n.in(1);
-    product = reshape(n.b, genericMatmul(n, lhs, rhs, n.outShape(), n.outElement(), [](Scalar &, Value x, bool) { return x; }), {1, rows, columns});
+    product = reshape(n.b, genericMatmul(n, lhs, rhs, n.outShape(), n.outElement(), [](Scalar &, Value x, bool) { return x; }),
+                      {1, rows, columns});
   }
   bool hasBias = n.has(2) && beta != 0.0f;
   if (alpha == 1.0f && !hasBias)

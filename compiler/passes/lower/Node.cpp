@@ -41,7 +41,8 @@ LogicalResult Node::result(Value v) {
   RankedTensorType expected = outType(static_cast<int>(results.size()));
   if (v.getType() != expected) {
     std::string text;
-    llvm::raw_string_ostream(text) << "result " << results.size() << " is computed as " << v.getType() << ", but declared as " << expected;
+    llvm::raw_string_ostream(text) << "result " << results.size() << " is computed as " << v.getType() << ", but declared as "
+                                   << expected;
     return fail(text);
   }
   results.push_back(v);

@@ -17,8 +17,8 @@ struct Values {
   llvm::DenseSet<mlir::Value> constants;            ///< onnx values computed from constants only
 };
 
-/// An operator being lowered: reads operands (lowered) and attributes, builds operations at the operator's place with its location, and takes the
-/// results in order.
+/// An operator being lowered: reads operands (lowered) and attributes, builds operations at the operator's place with its
+/// location, and takes the results in order.
 class Node {
 public:
   Node(onnx::OnnxOp &op, const Values &values, kern::MathMode math)

@@ -1,7 +1,7 @@
 //===- Normalization.cpp - softmax and the normalizations -----------------===//
 //
-// Each is several generics over one row domain [outer, inner] with plain maps; intermediate values are f32 (f64 for f64), so that the fuse
-// phase can make one kernel of them and a 16-bit model loses nothing inside.
+// Each is several generics over one row domain [outer, inner] with plain maps; intermediate values are f32 (f64 for f64), so that
+// the fuse phase can make one kernel of them and a 16-bit model loses nothing inside.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/passes/lower/Node.h"
@@ -45,9 +45,9 @@ template <bool isLog> LogicalResult softmax(Node &n) {
   if (isLog) {
     Value sum = reduceRows(n.b, domain, {x, maxRow}, s.cst(type, 0.0),
                            [](Scalar &s, ValueRange v) { return s.add(v[2], s.exp(s.sub(v[0], v[1]))); });
-    return n.result(mapRows(n.b, domain, {x, maxRow, {sum, domain.outerMap}}, n.outElement(), [](Scalar &s, ValueRange v) -> Value {
-      return s.sub(s.sub(v[0], v[1]), math::LogOp::create(s.b, v[2]));
-    }));
+    return n.result(
+        mapRows(n.b, domain, {x, maxRow, {sum, domain.outerMap}}, n.outElement(),
+                [](Scalar &s, ValueRange v) -> Value { return s.sub(s.sub(v[0], v[1]), math::LogOp::create(s.b, v[2])); }));
   }
   Value power = mapRows(n.b, domain, {x, maxRow}, type, [](Scalar &s, ValueRange v) { return s.exp(s.sub(v[0], v[1])); });
   Value sum = reduceRows(n.b, domain, {{power, domain.full}}, s.cst(type, 0.0), add2);
@@ -84,8 +84,8 @@ Statistics statistics(Node &n, const RowDomain &domain, Operand x) {
 }
 
 /// (x - mean) / sqrt(variance + epsilon) [* scale] [+ bias].
-Value normalize(Node &n, const RowDomain &domain, Operand x, const Statistics &stats, double epsilon, std::optional<Operand> scale,
-                std::optional<Operand> bias, Type element) {
+Value normalize(Node &n, const RowDomain &domain, Operand x, const Statistics &stats, double epsilon,
+                std::optional<Operand> scale, std::optional<Operand> bias, Type element) {
   SmallVector<Operand> operands{x, {stats.sum, domain.outerMap}, {stats.squares, domain.outerMap}};
   for (const std::optional<Operand> &operand : {scale, bias})
     if (operand)
@@ -125,8 +125,9 @@ LogicalResult layerNormalization(Node &n) {
     return failure();
   if (!n.op.isOutputUsed(1) && !n.op.isOutputUsed(2))
     return success();
-  Value mean = elementwise(n.b, domain.outer, n.outElement(1), stats.sum,
-                           [&](Scalar &s, ValueRange v) { return s.cast(meanOf(s, v[0], stats.scale), false, n.outElement(1), false); });
+  Value mean = elementwise(n.b, domain.outer, n.outElement(1), stats.sum, [&](Scalar &s, ValueRange v) {
+    return s.cast(meanOf(s, v[0], stats.scale), false, n.outElement(1), false);
+  });
   if (failed(n.result(reshape(n.b, mean, n.outShape(1)))))
     return failure();
   if (!n.op.isOutputUsed(2))
@@ -159,7 +160,9 @@ LogicalResult rmsNormalization(Node &n) {
 }
 
 /// [C] as an operand of the domain of [N, C, ...].
-Operand channelOperand(Node &n, const RowDomain &domain, Value v) { return {v, domain.dims(n.b.getContext(), {domain.domainDim(1)})}; }
+Operand channelOperand(Node &n, const RowDomain &domain, Value v) {
+  return {v, domain.dims(n.b.getContext(), {domain.domainDim(1)})};
+}
 
 LogicalResult instanceNormalization(Node &n) {
   if (failed(requireFloat(n)))
@@ -184,7 +187,9 @@ LogicalResult groupNormalization(Node &n) {
   RowDomain domain(context, grouped, trailingAxes(2, static_cast<int64_t>(grouped.size())));
   Operand x{reshape(n.b, n.in(0), grouped), domain.full};
   Statistics stats = statistics(n, domain, x);
-  auto weight = [&](int i) -> Operand { return {reshape(n.b, n.in(i), {groups, channels / groups}), domain.dims(context, {1, 2})}; };
+  auto weight = [&](int i) -> Operand {
+    return {reshape(n.b, n.in(i), {groups, channels / groups}), domain.dims(context, {1, 2})};
+  };
   Value y = normalize(n, domain, x, stats, n.op.getF32("epsilon", 1e-5f), weight(1), weight(2), n.outElement());
   return n.result(reshape(n.b, y, n.outShape()));
 }
@@ -216,9 +221,8 @@ LogicalResult lpNormalization(Node &n) {
   RowDomain domain(n.b.getContext(), n.inShape(0), {axis});
   Scalar s(n.b, n.op.getLoc());
   Operand x{n.in(0), domain.full};
-  Value norm = reduceRows(n.b, domain, x, s.cst(computeType(n.inElement(0)), 0.0), [&](Scalar &s, ValueRange v) {
-    return s.add(v[1], p == 1 ? s.abs(v[0], false) : s.mul(v[0], v[0]));
-  });
+  Value norm = reduceRows(n.b, domain, x, s.cst(computeType(n.inElement(0)), 0.0),
+                          [&](Scalar &s, ValueRange v) { return s.add(v[1], p == 1 ? s.abs(v[0], false) : s.mul(v[0], v[0])); });
   return n.result(mapRows(n.b, domain, {x, {norm, domain.outerMap}}, n.outElement(), [&](Scalar &s, ValueRange v) {
     Value divisor = p == 1 ? v[1] : s.sqrt(v[1]), zero = s.cst(divisor.getType(), 0.0);
     // A row of zeros stays zero.

@@ -9,7 +9,8 @@ using namespace mlir;
 namespace ogc::lower {
 namespace {
 
-/// A reduction over the windows of [N, C, spatial...]: the domain is n, c, out..., kernel... `extra` operands have the result's dimensions.
+/// A reduction over the windows of [N, C, spatial...]: the domain is n, c, out..., kernel... `extra` operands have the result's
+/// dimensions.
 Value reduceWindows(Node &n, Value padded, const Window &w, Value start, ArrayRef<Value> extra, Body body) {
   MLIRContext *context = n.b.getContext();
   unsigned rank = static_cast<unsigned>(w.rank()), dims = 2 + 2 * rank;
@@ -20,7 +21,8 @@ Value reduceWindows(Node &n, Value padded, const Window &w, Value start, ArrayRe
   for (Value v : extra)
     operands.push_back({v, outMap});
   // An operand that no body reads gives the window its extents.
-  operands.push_back({empty(n.b, w.kernel, elementOf(padded)), AffineMap::getMultiDimIdentityMap(dims, context).getMinorSubMap(rank)});
+  operands.push_back(
+      {empty(n.b, w.kernel, elementOf(padded)), AffineMap::getMultiDimIdentityMap(dims, context).getMinorSubMap(rank)});
   SmallVector<IteratorType> iterators(2 + rank, IteratorType::parallel);
   iterators.append(rank, IteratorType::reduction);
   Shape shape{shapeOf(padded)[0], shapeOf(padded)[1]};
@@ -51,7 +53,8 @@ LogicalResult maxIndices(Node &n, Value padded, const Window &w, Value max) {
     for (size_t d = 0; d < rank; ++d) {
       if (!columnMajor)
         stride /= w.in[d];
-      Value position = s.add(s.mul(dim(2 + d), s.icst(index, w.strides[d])), s.mul(dim(2 + rank + d), s.icst(index, w.dilations[d])));
+      Value position =
+          s.add(s.mul(dim(2 + d), s.icst(index, w.strides[d])), s.mul(dim(2 + rank + d), s.icst(index, w.dilations[d])));
       position = s.sub(position, s.icst(index, w.padBegin[d]));
       flat = s.add(flat, s.mul(position, s.icst(index, stride)));
       // As unsigned, a negative position is large.
@@ -108,7 +111,8 @@ Value inverseCounts(Node &n, const Window &w, bool countsPadding) {
     attrs.push_back(n.b.getFloatAttr(type, 1.0 / value));
   bool equal = llvm::all_equal(attrs);
   auto tensor = RankedTensorType::get(equal ? ArrayRef<int64_t>() : ArrayRef<int64_t>(w.out), type);
-  return constantTensor(n.b, DenseElementsAttr::get(tensor, equal ? ArrayRef<Attribute>(attrs).take_front() : ArrayRef<Attribute>(attrs)));
+  return constantTensor(
+      n.b, DenseElementsAttr::get(tensor, equal ? ArrayRef<Attribute>(attrs).take_front() : ArrayRef<Attribute>(attrs)));
 }
 
 LogicalResult averagePool(Node &n) {
@@ -142,7 +146,8 @@ LogicalResult lpPool(Node &n) {
   Value padded = padWindow(n, n.in(0), *w, 2, s.icst(n.inElement(0), 0));
   Value sum = reduceWindows(n, padded, *w, s.cst(computeType(n.inElement(0)), 0.0), {},
                             [&](Scalar &s, ValueRange x) { return s.add(x.back(), powerOf(s, x[0], p)); });
-  return n.result(elementwise(n.b, n.outShape(), n.outElement(), sum, [&](Scalar &s, ValueRange x) { return rootOf(s, x[0], p); }));
+  return n.result(
+      elementwise(n.b, n.outShape(), n.outElement(), sum, [&](Scalar &s, ValueRange x) { return rootOf(s, x[0], p); }));
 }
 
 //===----------------------------------------------------------------------===//
@@ -150,7 +155,8 @@ LogicalResult lpPool(Node &n) {
 //===----------------------------------------------------------------------===//
 
 /// A reduction over all spatial dimensions.
-LogicalResult globalPool(Node &n, function_ref<Value(Scalar &, Type)> start, Body body, function_ref<Value(Scalar &, Value, int64_t)> after) {
+LogicalResult globalPool(Node &n, function_ref<Value(Scalar &, Type)> start, Body body,
+                         function_ref<Value(Scalar &, Value, int64_t)> after) {
   Shape axes;
   for (int64_t d = 2; d < n.inRank(0); ++d)
     axes.push_back(d);
@@ -169,8 +175,8 @@ LogicalResult globalAveragePool(Node &n) {
 }
 LogicalResult globalMaxPool(Node &n) {
   return globalPool(
-      n, [](Scalar &s, Type type) { return s.lowest(type, false); }, [](Scalar &s, ValueRange x) { return s.max(x[1], x[0], false); },
-      [](Scalar &, Value x, int64_t) { return x; });
+      n, [](Scalar &s, Type type) { return s.lowest(type, false); },
+      [](Scalar &s, ValueRange x) { return s.max(x[1], x[0], false); }, [](Scalar &, Value x, int64_t) { return x; });
 }
 LogicalResult globalLpPool(Node &n) {
   int64_t p = n.op.getI64("p", 2);

@@ -10,7 +10,8 @@ using namespace mlir;
 namespace ogc::lower {
 namespace {
 
-/// Scale or zero point (operand i) in the domain of operand 0: one for the tensor, one for each position of `axis`, or one for each block.
+/// Scale or zero point (operand i) in the domain of operand 0: one for the tensor, one for each position of `axis`, or one for
+/// each block.
 FailureOr<Operand> quantizationOperand(Node &n, int i) {
   MLIRContext *context = n.b.getContext();
   Value v = n.in(i);
@@ -39,7 +40,8 @@ FailureOr<Operand> quantizationOperand(Node &n, int i) {
 FailureOr<SmallVector<Operand>> quantizationOperands(Node &n) {
   for (StringRef name : {"axis", "block_size", "output_dtype", "saturate", "precision"})
     n.op.ignore(name); // output_dtype is the result type; saturate is for 8-bit floats; the division is f32 or better
-  SmallVector<Operand> operands{{n.in(0), AffineMap::getMultiDimIdentityMap(static_cast<unsigned>(n.inRank(0)), n.b.getContext())}};
+  SmallVector<Operand> operands{
+      {n.in(0), AffineMap::getMultiDimIdentityMap(static_cast<unsigned>(n.inRank(0)), n.b.getContext())}};
   for (int i : {1, 2}) {
     if (!n.has(i))
       continue;
@@ -102,7 +104,8 @@ LogicalResult dynamicQuantizeLinear(Node &n) {
   Value zero = s.cst(f32, 0.0);
   Value max = reduceRows(n.b, domain, x, zero, [](Scalar &s, ValueRange v) { return s.max(v[1], v[0], false); });
   Value min = reduceRows(n.b, domain, x, zero, [](Scalar &s, ValueRange v) { return s.min(v[1], v[0], false); });
-  Value scale = elementwise(n.b, {}, f32, {max, min}, [&](Scalar &s, ValueRange v) { return s.div(s.sub(v[0], v[1]), s.cst(f32, 255.0), false); });
+  Value scale = elementwise(n.b, {}, f32, {max, min},
+                            [&](Scalar &s, ValueRange v) { return s.div(s.sub(v[0], v[1]), s.cst(f32, 255.0), false); });
   Value point = elementwise(n.b, {}, u8, {min, scale}, [&](Scalar &s, ValueRange v) {
     return s.cast(s.roundHalfEven(s.div(s.neg(v[0]), v[1], false)), false, u8, true);
   });

@@ -122,12 +122,10 @@ LogicalResult reduceLogSumExp(Node &n) {
     return s.select(s.cmp(Compare::Less, s.abs(max, false), s.highest(max.getType(), false), false), max, zero);
   };
   Value max = reduceRows(n.b, domain, x, s.lowest(type, false), [](Scalar &s, ValueRange v) { return s.max(v[1], v[0], false); });
-  Value sum = reduceRows(n.b, domain, {x, {max, domain.outerMap}}, s.cst(type, 0.0), [&](Scalar &s, ValueRange v) {
-    return s.add(v[2], s.exp(s.sub(v[0], shift(s, v[1]))));
-  });
-  Value result = elementwise(n.b, domain.outer, n.outElement(), {sum, max}, [&](Scalar &s, ValueRange v) {
-    return s.add(math::LogOp::create(s.b, v[0]), shift(s, v[1]));
-  });
+  Value sum = reduceRows(n.b, domain, {x, {max, domain.outerMap}}, s.cst(type, 0.0),
+                         [&](Scalar &s, ValueRange v) { return s.add(v[2], s.exp(s.sub(v[0], shift(s, v[1])))); });
+  Value result = elementwise(n.b, domain.outer, n.outElement(), {sum, max},
+                             [&](Scalar &s, ValueRange v) { return s.add(math::LogOp::create(s.b, v[0]), shift(s, v[1])); });
   return n.result(reshape(n.b, result, n.outShape()));
 }
 
@@ -144,8 +142,9 @@ template <bool isMax> LogicalResult argExtreme(Node &n) {
   Scalar s(n.b, n.op.getLoc());
   Type type = computeType(n.inElement(0)), i64 = n.b.getI64Type();
   Operand x{n.in(0), domain.full};
-  Value extreme = reduceRows(n.b, domain, x, isMax ? s.lowest(type, isUnsigned) : s.highest(type, isUnsigned),
-                             [&](Scalar &s, ValueRange v) { return isMax ? s.max(v[1], v[0], isUnsigned) : s.min(v[1], v[0], isUnsigned); });
+  Value extreme =
+      reduceRows(n.b, domain, x, isMax ? s.lowest(type, isUnsigned) : s.highest(type, isUnsigned),
+                 [&](Scalar &s, ValueRange v) { return isMax ? s.max(v[1], v[0], isUnsigned) : s.min(v[1], v[0], isUnsigned); });
   Value start = s.icst(i64, last ? 0 : n.inShape(0)[axis] - 1);
   int64_t innerDim = n.inRank(0) - 1;
   Value index = reduceRows(n.b, domain, {x, {extreme, domain.outerMap}}, start, [&](Scalar &s, ValueRange v) {
@@ -175,18 +174,20 @@ LogicalResult cumSum(Node &n) {
   for (int64_t d = 0; d < rank; ++d)
     exprs.push_back(getAffineDimExpr(static_cast<unsigned>(d == axis ? rank : d), context));
   AffineMap inMap = AffineMap::get(static_cast<unsigned>(rank + 1), 0, exprs, context);
-  AffineMap outMap = AffineMap::getMultiDimIdentityMap(static_cast<unsigned>(rank + 1), context).getMajorSubMap(static_cast<unsigned>(rank));
+  AffineMap outMap =
+      AffineMap::getMultiDimIdentityMap(static_cast<unsigned>(rank + 1), context).getMajorSubMap(static_cast<unsigned>(rank));
   SmallVector<IteratorType> iterators(rank, IteratorType::parallel);
   iterators.push_back(IteratorType::reduction);
   Scalar s(n.b, n.op.getLoc());
   Value start = s.icst(computeType(n.inElement(0)), 0);
-  Value sum = reduceInto(n.b, {filled(n.b, n.outShape(), start), outMap}, {{n.in(0), inMap}}, iterators, [&](Scalar &s, ValueRange x) {
-    Value i = linalg::IndexOp::create(s.b, axis), j = linalg::IndexOp::create(s.b, rank);
-    if (backwards)
-      std::swap(i, j);
-    Value takes = s.cmp(exclusive ? Compare::Less : Compare::LessOrEqual, j, i, false);
-    return s.select(takes, s.add(x[1], x[0]), x[1]);
-  });
+  Value sum =
+      reduceInto(n.b, {filled(n.b, n.outShape(), start), outMap}, {{n.in(0), inMap}}, iterators, [&](Scalar &s, ValueRange x) {
+        Value i = linalg::IndexOp::create(s.b, axis), j = linalg::IndexOp::create(s.b, rank);
+        if (backwards)
+          std::swap(i, j);
+        Value takes = s.cmp(exclusive ? Compare::Less : Compare::LessOrEqual, j, i, false);
+        return s.select(takes, s.add(x[1], x[0]), x[1]);
+      });
   return n.result(convertFloat(n.b, sum, n.outElement()));
 }
 

@@ -1,6 +1,7 @@
 //===- Resize.cpp - Resize: taps computed at compile time -----------------===//
 //
-// Every mode reads, for each output position of an axis, a fixed number of input positions (taps) with fixed weights. Both are constants.
+// Every mode reads, for each output position of an axis, a fixed number of input positions (taps) with fixed weights. Both are
+// constants.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/passes/lower/Node.h"
@@ -89,7 +90,8 @@ Taps computeTaps(const Axis &axis, const Options &options) {
     for (int64_t j = 0; j < taps.count; ++j) {
       int64_t position = base + start + j;
       bool outside = position < 0 || position >= axis.in;
-      double weight = options.excludeOutside && outside ? 0.0 : kernelWeight(options, (static_cast<double>(position) - x) * shrink);
+      double weight =
+          options.excludeOutside && outside ? 0.0 : kernelWeight(options, (static_cast<double>(position) - x) * shrink);
       taps.positions.push_back(std::clamp<int64_t>(position, 0, axis.in - 1));
       weights.push_back(weight);
       sum += weight;
@@ -134,7 +136,8 @@ Value resizeAxis(Node &n, Value data, const Axis &axis, const Options &options) 
   unsigned rank = static_cast<unsigned>(n.inRank(0)), dims = rank + 1;
   Taps taps = computeTaps(axis, options);
   Type type = computeType(elementOf(data));
-  AffineMap map = AffineMap::get(dims, 0, {getAffineDimExpr(static_cast<unsigned>(axis.dim), context), getAffineDimExpr(rank, context)}, context);
+  AffineMap map = AffineMap::get(
+      dims, 0, {getAffineDimExpr(static_cast<unsigned>(axis.dim), context), getAffineDimExpr(rank, context)}, context);
   SmallVector<Attribute> weightAttrs;
   for (float weight : taps.weights)
     weightAttrs.push_back(n.b.getFloatAttr(type, weight));
@@ -145,8 +148,8 @@ Value resizeAxis(Node &n, Value data, const Axis &axis, const Options &options) 
   iterators.push_back(IteratorType::reduction);
   Scalar s(n.b, n.op.getLoc());
   AffineMap outMap = AffineMap::getMultiDimIdentityMap(dims, context).getMajorSubMap(rank);
-  return reduceInto(n.b, {filled(n.b, shape, s.cst(type, 0.0)), outMap}, {{positionsTensor(n.b, axis, taps), map}, {weights, map}}, iterators,
-                    [&](Scalar &s, ValueRange x) {
+  return reduceInto(n.b, {filled(n.b, shape, s.cst(type, 0.0)), outMap},
+                    {{positionsTensor(n.b, axis, taps), map}, {weights, map}}, iterators, [&](Scalar &s, ValueRange x) {
                       SmallVector<Value> position;
                       for (unsigned d = 0; d < rank; ++d)
                         position.push_back(d == axis.dim ? s.toIndex(x[0], false) : linalg::IndexOp::create(s.b, d).getResult());
@@ -193,12 +196,16 @@ FailureOr<SmallVector<Axis>> readAxes(Node &n) {
 
 LogicalResult resize(Node &n) {
   n.op.ignore("extrapolation_value"); // only for tf_crop_and_resize
-  Options options{n.op.getStr("mode", "nearest"), n.op.getStr("coordinate_transformation_mode", "half_pixel"),
-                  n.op.getStr("nearest_mode", "round_prefer_floor"), n.op.getF32("cubic_coeff_a", -0.75f), n.op.getI64("antialias") != 0,
+  Options options{n.op.getStr("mode", "nearest"),
+                  n.op.getStr("coordinate_transformation_mode", "half_pixel"),
+                  n.op.getStr("nearest_mode", "round_prefer_floor"),
+                  n.op.getF32("cubic_coeff_a", -0.75f),
+                  n.op.getI64("antialias") != 0,
                   n.op.getI64("exclude_outside") != 0};
   if (!llvm::is_contained({"nearest", "linear", "cubic"}, options.mode))
     return n.fail("mode is '" + options.mode + "', expected nearest, linear or cubic");
-  if (!llvm::is_contained({"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric"}, options.coordinates))
+  if (!llvm::is_contained({"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric"},
+                          options.coordinates))
     return n.fail("coordinate_transformation_mode '" + options.coordinates + "' is not supported");
   if (!llvm::is_contained({"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}, options.nearest))
     return n.fail("nearest_mode '" + options.nearest + "' is not supported");

@@ -219,8 +219,9 @@ Value Scalar::powInt(Value x, Value y, bool xUnsigned, bool yUnsigned) {
 //===----------------------------------------------------------------------===//
 
 Value Scalar::cmp(Compare c, Value x, Value y, bool isUnsigned) {
-  static constexpr arith::CmpFPredicate floats[] = {arith::CmpFPredicate::OEQ, arith::CmpFPredicate::OLT, arith::CmpFPredicate::OLE,
-                                                    arith::CmpFPredicate::OGT, arith::CmpFPredicate::OGE};
+  static constexpr arith::CmpFPredicate floats[] = {arith::CmpFPredicate::OEQ, arith::CmpFPredicate::OLT,
+                                                    arith::CmpFPredicate::OLE, arith::CmpFPredicate::OGT,
+                                                    arith::CmpFPredicate::OGE};
   static constexpr arith::CmpIPredicate ints[] = {arith::CmpIPredicate::eq, arith::CmpIPredicate::slt, arith::CmpIPredicate::sle,
                                                   arith::CmpIPredicate::sgt, arith::CmpIPredicate::sge};
   static constexpr arith::CmpIPredicate unsignedInts[] = {arith::CmpIPredicate::eq, arith::CmpIPredicate::ult,
@@ -287,7 +288,8 @@ Value Scalar::cast(Value x, bool fromUnsigned, Type to, bool toUnsigned) {
     return floatToInt(x, cast<IntegerType>(to), toUnsigned);
   if (toFloat) {
     Type through = computeType(to);
-    Value wide = fromUnsigned ? arith::UIToFPOp::create(b, through, x).getResult() : arith::SIToFPOp::create(b, through, x).getResult();
+    Value wide =
+        fromUnsigned ? arith::UIToFPOp::create(b, through, x).getResult() : arith::SIToFPOp::create(b, through, x).getResult();
     return narrow(wide, to);
   }
   if (from.getIntOrFloatBitWidth() > to.getIntOrFloatBitWidth())

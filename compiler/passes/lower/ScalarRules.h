@@ -1,7 +1,8 @@
 //===- ScalarRules.h - the meaning of operators on single elements --------===//
 //
 // The one place for what ONNX leaves to an implementation: casts, integer division, Mod, Pow, rounding, NaN in comparisons.
-// Signed integers are signless; functions that differ for unsigned numbers take a flag. 16-bit floats never get here (bodies extend to f32).
+// Signed integers are signless; functions that differ for unsigned numbers take a flag. 16-bit floats never get here (bodies
+// extend to f32).
 //
 //===----------------------------------------------------------------------===//
 #ifndef OGC_PASSES_LOWER_SCALARRULES_H
@@ -34,8 +35,8 @@ public:
   mlir::Value div(mlir::Value x, mlir::Value y, bool isUnsigned);
   /// Mod of ONNX. fmod: the sign of the dividend (C); otherwise that of the divisor (Python). An integer x mod 0 is 0.
   mlir::Value mod(mlir::Value x, mlir::Value y, bool isUnsigned, bool fmod);
-  /// Result in the type of x. Integer powers are exact modulo 2^n, a negative exponent truncates (1 / x^n). An integer with a float exponent
-  /// goes through f64 and the rule of casts.
+  /// Result in the type of x. Integer powers are exact modulo 2^n, a negative exponent truncates (1 / x^n). An integer with a
+  /// float exponent goes through f64 and the rule of casts.
   mlir::Value pow(mlir::Value x, mlir::Value y, bool xUnsigned, bool yUnsigned);
   mlir::Value neg(mlir::Value x);
   mlir::Value abs(mlir::Value x, bool isUnsigned);
@@ -51,8 +52,8 @@ public:
   mlir::Value logicalNot(mlir::Value x);
   mlir::Value isNan(mlir::Value x);
 
-  /// Cast of ONNX. Float to integer truncates towards zero and saturates, NaN gives 0; to i1 everything but zero is true (NaN too);
-  /// integers to narrower integers wrap around; float to narrower float rounds to nearest even and overflows to infinity.
+  /// Cast of ONNX. Float to integer truncates towards zero and saturates, NaN gives 0; to i1 everything but zero is true (NaN
+  /// too); integers to narrower integers wrap around; float to narrower float rounds to nearest even and overflows to infinity.
   mlir::Value cast(mlir::Value x, bool fromUnsigned, mlir::Type to, bool toUnsigned);
   /// 16-bit floats to f32 and back; other values unchanged.
   mlir::Value widen(mlir::Value x);
@@ -72,7 +73,8 @@ public:
   mlir::Value lowest(mlir::Type type, bool isUnsigned);
   mlir::Value highest(mlir::Type type, bool isUnsigned);
 
-  /// A negative index counts from the end; then clamped into [0, extent), so no index reads outside the tensor. Result: index type.
+  /// A negative index counts from the end; then clamped into [0, extent), so no index reads outside the tensor. Result: index
+  /// type.
   mlir::Value wrapIndex(mlir::Value index, int64_t extent, bool isUnsigned);
   mlir::Value toIndex(mlir::Value x, bool isUnsigned);
 

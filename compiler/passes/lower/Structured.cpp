@@ -167,8 +167,8 @@ AffineMap broadcastMap(MLIRContext *context, ArrayRef<int64_t> from, ArrayRef<in
 }
 
 /// Builds the generic: splat operands become constants of the body, `init` is the destination.
-static Value buildGeneric(Builder &b, Operand init, bool readsInit, ArrayRef<Operand> operands, ArrayRef<IteratorType> iterators, Body body,
-                          bool widen) {
+static Value buildGeneric(Builder &b, Operand init, bool readsInit, ArrayRef<Operand> operands, ArrayRef<IteratorType> iterators,
+                          Body body, bool widen) {
   SmallVector<Value> inputs;
   SmallVector<AffineMap> maps;
   for (const Operand &operand : operands) {
@@ -246,8 +246,8 @@ Value generate(Builder &b, ArrayRef<int64_t> shape, Type element, Body body) {
 Value convertFloat(Builder &b, Value v, Type element) {
   if (elementOf(v) == element)
     return v;
-  return elementwise(
-      b, shapeOf(v), element, v, [&](Scalar &s, ValueRange args) { return s.cast(args[0], false, element, false); });
+  return elementwise(b, shapeOf(v), element, v,
+                     [&](Scalar &s, ValueRange args) { return s.cast(args[0], false, element, false); });
 }
 
 Value stridedRead(Builder &b, Value v, ArrayRef<int64_t> offsets, ArrayRef<int64_t> sizes, ArrayRef<int64_t> steps) {
@@ -257,8 +257,7 @@ Value stridedRead(Builder &b, Value v, ArrayRef<int64_t> offsets, ArrayRef<int64
   for (size_t d = 0; d < sizes.size(); ++d)
     exprs.push_back(getAffineDimExpr(static_cast<unsigned>(d), b.getContext()) * steps[d] + offsets[d]);
   AffineMap map = AffineMap::get(static_cast<unsigned>(sizes.size()), 0, exprs, b.getContext());
-  return mapElements(
-      b, sizes, elementOf(v), {{v, map}}, [](Scalar &, ValueRange x) { return x[0]; }, /*widen=*/false);
+  return mapElements(b, sizes, elementOf(v), {{v, map}}, [](Scalar &, ValueRange x) { return x[0]; }, /*widen=*/false);
 }
 
 Value reduceInto(Builder &b, Operand init, ArrayRef<Operand> operands, ArrayRef<IteratorType> iterators, Body body) {

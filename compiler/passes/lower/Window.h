@@ -25,8 +25,10 @@ mlir::FailureOr<Window> readWindow(Node &n, llvm::ArrayRef<int64_t> kernel, llvm
 /// The input padded with a scalar so that every window lies inside it; `leading` dimensions come before the spatial ones.
 mlir::Value padWindow(Node &n, mlir::Value v, const Window &window, size_t leading, mlir::Value scalar);
 
-/// The map expressions o * stride + k * dilation of the spatial dimensions, from the domain dimensions firstOut... and firstKernel...
-llvm::SmallVector<mlir::AffineExpr> windowExprs(mlir::MLIRContext *context, const Window &window, unsigned firstOut, unsigned firstKernel);
+/// The map expressions o * stride + k * dilation of the spatial dimensions, from the domain dimensions firstOut... and
+/// firstKernel...
+llvm::SmallVector<mlir::AffineExpr> windowExprs(mlir::MLIRContext *context, const Window &window, unsigned firstOut,
+                                                unsigned firstKernel);
 
 } // namespace ogc::lower
 
