@@ -8,13 +8,14 @@
 
 namespace ogc {
 
-/// A static tensor value seen as elements of `root`: element (i0, i1, …) is element `offset + i0 * strides[0] + i1 * strides[1] + …` of the
-/// row-major root.
+/// A static tensor value seen as elements of `root`: element (i0, i1, …) is element `offset + i0 * strides[0] + i1 * strides[1] +
+/// …` of the row-major root.
 struct StridedView {
   mlir::Value root;
-  int64_t offset = 0;                         ///< in elements
-  llvm::SmallVector<int64_t> strides;         ///< in elements, one a dimension of the viewed value
-  llvm::SmallVector<mlir::Operation *> chain; ///< the view operations from `root` to the value, in order; empty when they are the same
+  int64_t offset = 0;                 ///< in elements
+  llvm::SmallVector<int64_t> strides; ///< in elements, one a dimension of the viewed value
+  llvm::SmallVector<mlir::Operation *>
+      chain; ///< the view operations from `root` to the value, in order; empty when they are the same
 
   /// True when only reshapes (no slice, no transpose) lie between root and value, so that both have the same bytes.
   bool isReshape() const;
@@ -23,8 +24,8 @@ struct StridedView {
 /// True for `tensor.extract_slice`, `tensor.expand_shape`, `tensor.collapse_shape` and `linalg.transpose` on static tensors.
 bool isViewOp(mlir::Operation *op);
 
-/// Resolves `value` through the view operations above it, as far up as one offset and one stride a dimension describe it, and no further than
-/// a value for which `isRoot` holds. Never fails: a value that is no view is its own root.
+/// Resolves `value` through the view operations above it, as far up as one offset and one stride a dimension describe it, and no
+/// further than a value for which `isRoot` holds. Never fails: a value that is no view is its own root.
 StridedView resolveStridedView(mlir::Value value, llvm::function_ref<bool(mlir::Value)> isRoot = nullptr);
 
 } // namespace ogc

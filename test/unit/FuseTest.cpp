@@ -46,7 +46,9 @@ private:
   Value any() { return pool[pool.size() - 1 - std::min<int>(pick(pool.size()), pick(pool.size()))]; }
   static ArrayRef<int64_t> shape(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
   RankedTensorType type(ArrayRef<int64_t> shape) { return RankedTensorType::get(shape, builder.getF32Type()); }
-  Value empty(ArrayRef<int64_t> shape) { return tensor::EmptyOp::create(builder, builder.getUnknownLoc(), shape, builder.getF32Type()); }
+  Value empty(ArrayRef<int64_t> shape) {
+    return tensor::EmptyOp::create(builder, builder.getUnknownLoc(), shape, builder.getF32Type());
+  }
 
   SmallVector<int64_t> randomShape() {
     static const int64_t extents[] = {1, 2, 3, 4, 6, 32};
@@ -67,7 +69,8 @@ private:
     std::vector<float> data(pick(2) ? constantType.getNumElements() : 1);
     for (float &value : data)
       value = static_cast<float>(pick(9) - 4) / 4;
-    return arith::ConstantOp::create(builder, builder.getUnknownLoc(), DenseElementsAttr::get(constantType, ArrayRef<float>(data)));
+    return arith::ConstantOp::create(builder, builder.getUnknownLoc(),
+                                     DenseElementsAttr::get(constantType, ArrayRef<float>(data)));
   }
 
   Value step() {
@@ -147,8 +150,8 @@ private:
     AffineMap identity = builder.getMultiDimIdentityMap(rank);
     SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
     int kind = pick(4);
-    return linalg::GenericOp::create(builder, builder.getUnknownLoc(), value.getType(), ValueRange{value, other}, empty(shape(value)),
-                                     ArrayRef<AffineMap>{identity, map, identity}, iterators,
+    return linalg::GenericOp::create(builder, builder.getUnknownLoc(), value.getType(), ValueRange{value, other},
+                                     empty(shape(value)), ArrayRef<AffineMap>{identity, map, identity}, iterators,
                                      [&](OpBuilder &b, Location loc, ValueRange args) {
                                        Value result;
                                        if (kind == 0)
@@ -182,8 +185,10 @@ private:
     Value zero = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0));
     Value init = linalg::FillOp::create(builder, loc, zero, empty(out)).getResult(0);
     Value sum = linalg::GenericOp::create(builder, loc, init.getType(), value, init,
-                                          ArrayRef<AffineMap>{builder.getMultiDimIdentityMap(rank), AffineMap::get(rank, 0, kept, builder.getContext())},
-                                          iterators, [](OpBuilder &b, Location l, ValueRange args) {
+                                          ArrayRef<AffineMap>{builder.getMultiDimIdentityMap(rank),
+                                                              AffineMap::get(rank, 0, kept, builder.getContext())},
+                                          iterators,
+                                          [](OpBuilder &b, Location l, ValueRange args) {
                                             Value s = arith::AddFOp::create(b, l, args[0], args[1]);
                                             linalg::YieldOp::create(b, l, s);
                                           })
@@ -290,9 +295,11 @@ private:
     int64_t n = 1 + pick(4);
     Value rhs = constant({1, shape(value)[2], n});
     if (pick(3) == 0) // the value times its own transposition
-      return ogc::kern::MatmulOp::create(builder, builder.getUnknownLoc(), type({shape(value)[0], shape(value)[1], shape(value)[1]}), value,
-                                         transposeLast(value), false, false);
-    return ogc::kern::MatmulOp::create(builder, builder.getUnknownLoc(), type({shape(value)[0], shape(value)[1], n}), value, rhs, false, false);
+      return ogc::kern::MatmulOp::create(builder, builder.getUnknownLoc(),
+                                         type({shape(value)[0], shape(value)[1], shape(value)[1]}), value, transposeLast(value),
+                                         false, false);
+    return ogc::kern::MatmulOp::create(builder, builder.getUnknownLoc(), type({shape(value)[0], shape(value)[1], n}), value, rhs,
+                                       false, false);
   }
 
   /// Products of one value with several packed weights, each with a bias, put together again.
@@ -307,8 +314,8 @@ private:
       Value part = ogc::kern::MatmulOp::create(builder, loc, result, value, constant({panels, shape(value)[2], 16}), false, true);
       AffineMap identity = builder.getMultiDimIdentityMap(3), last = AffineMap::get(3, 0, builder.getAffineDimExpr(2));
       if (pick(4))
-        part = linalg::GenericOp::create(builder, loc, result, ValueRange{part, constant({panels * 16})}, empty(result.getShape()),
-                                         ArrayRef<AffineMap>{identity, last, identity},
+        part = linalg::GenericOp::create(builder, loc, result, ValueRange{part, constant({panels * 16})},
+                                         empty(result.getShape()), ArrayRef<AffineMap>{identity, last, identity},
                                          SmallVector<utils::IteratorType>(3, utils::IteratorType::parallel),
                                          [](OpBuilder &b, Location l, ValueRange args) {
                                            Value s = arith::AddFOp::create(b, l, args[0], args[1]);
@@ -322,7 +329,8 @@ private:
 
   Value transposeLast(Value value) {
     SmallVector<int64_t> permutation{0, 2, 1};
-    return linalg::TransposeOp::create(builder, builder.getUnknownLoc(), value, empty({shape(value)[0], shape(value)[2], shape(value)[1]}), permutation)
+    return linalg::TransposeOp::create(builder, builder.getUnknownLoc(), value,
+                                       empty({shape(value)[0], shape(value)[2], shape(value)[1]}), permutation)
         ->getResult(0);
   }
 
@@ -397,7 +405,9 @@ TEST_P(Fuse, KeepsValues) {
       for (size_t element = 0; element < expected[result].data.size(); ++element) {
         double wanted = expected[result].data[element], got = actual[result].data[element];
         ASSERT_NEAR(wanted, got, 1e-9 * (1 + std::abs(wanted)))
-            << "seed " << seed << ", result " << result << ", element " << element << "\n" << text << "\nbecame\n" << print(module);
+            << "seed " << seed << ", result " << result << ", element " << element << "\n"
+            << text << "\nbecame\n"
+            << print(module);
       }
     }
   }

@@ -1,7 +1,7 @@
 //===- TensorInterpreter.h - evaluates tensor functions on doubles --------===//
 //
-// A slow and plain evaluator of what the fuse phase reads and writes, to compare a function before and after passes. It shares no code with
-// the compiler's own code generation. Uninitialised tensors hold NaN, so that reading one shows.
+// A slow and plain evaluator of what the fuse phase reads and writes, to compare a function before and after passes. It shares no
+// code with the compiler's own code generation. Uninitialised tensors hold NaN, so that reading one shows.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OGC_TEST_UNIT_TENSORINTERPRETER_H
@@ -79,7 +79,9 @@ private:
     return results;
   }
 
-  static llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) { return mlir::cast<mlir::RankedTensorType>(value.getType()).getShape(); }
+  static llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
+    return mlir::cast<mlir::RankedTensorType>(value.getType()).getShape();
+  }
 
   void runNested(mlir::Operation &op, mlir::Block &body, mlir::ValueRange inputs) {
     std::vector<Tensor> arguments;
@@ -95,7 +97,9 @@ private:
     llvm::TypeSwitch<Operation *>(&op)
         .Case([&](arith::ConstantOp constant) { values[constant] = evaluate(constant); })
         .Case([&](tensor::EmptyOp empty) { values[empty] = Tensor::filled(shapeOf(empty), NAN); })
-        .Case([&](linalg::FillOp fill) { values[fill.getResult(0)] = Tensor::filled(shapeOf(fill.getResult(0)), values[fill.getInputs()[0]].data[0]); })
+        .Case([&](linalg::FillOp fill) {
+          values[fill.getResult(0)] = Tensor::filled(shapeOf(fill.getResult(0)), values[fill.getInputs()[0]].data[0]);
+        })
         .Case([&](linalg::TransposeOp transpose) {
           const Tensor &in = values[transpose.getInput()];
           Tensor out = Tensor::filled(shapeOf(transpose->getResult(0)), 0);
@@ -145,7 +149,8 @@ private:
   }
 
   /// Index in the sliced tensor of each index of the slice, dropped dimensions included.
-  static llvm::SmallVector<int64_t> sliceIndex(llvm::ArrayRef<int64_t> index, llvm::ArrayRef<int64_t> offsets, llvm::ArrayRef<int64_t> strides) {
+  static llvm::SmallVector<int64_t> sliceIndex(llvm::ArrayRef<int64_t> index, llvm::ArrayRef<int64_t> offsets,
+                                               llvm::ArrayRef<int64_t> strides) {
     llvm::SmallVector<int64_t> result;
     for (size_t i = 0; i < index.size(); ++i)
       result.push_back(offsets[i] + index[i] * strides[i]);
@@ -173,12 +178,14 @@ private:
 
   Tensor evaluate(mlir::tensor::PadOp op) {
     mlir::Value padding = op.getConstantPaddingValue();
-    double fill = padding.getDefiningOp()->getBlock() == op.getBody() ? evaluate(padding.getDefiningOp<mlir::arith::ConstantOp>()).data[0]
-                                                                     : values[padding].data[0];
+    double fill = padding.getDefiningOp()->getBlock() == op.getBody()
+                      ? evaluate(padding.getDefiningOp<mlir::arith::ConstantOp>()).data[0]
+                      : values[padding].data[0];
     Tensor out = Tensor::filled(shapeOf(op), fill);
     const Tensor &in = values[op.getSource()];
     llvm::SmallVector<int64_t> ones(in.shape.size(), 1);
-    forEachIndex(in.shape, [&](llvm::ArrayRef<int64_t> index) { out.at(sliceIndex(index, op.getStaticLow(), ones)) = in.at(index); });
+    forEachIndex(in.shape,
+                 [&](llvm::ArrayRef<int64_t> index) { out.at(sliceIndex(index, op.getStaticLow(), ones)) = in.at(index); });
     return out;
   }
 
@@ -249,7 +256,8 @@ private:
         if (i < numInputs && !mlir::isa<mlir::RankedTensorType>(op->getOperand(i).getType()))
           scalars[body.getArgument(i)] = values[op->getOperand(i)].data[0];
         else
-          scalars[body.getArgument(i)] = i < numInputs ? values[op->getOperand(i)].at(locate(i)) : outs[i - numInputs].at(locate(i));
+          scalars[body.getArgument(i)] =
+              i < numInputs ? values[op->getOperand(i)].at(locate(i)) : outs[i - numInputs].at(locate(i));
       }
       for (mlir::Operation &scalar : body.without_terminator())
         scalars[scalar.getResult(0)] = evaluateScalar(scalar, scalars, index);

@@ -29,9 +29,9 @@ void collectLocations(Location loc, llvm::SetVector<Attribute> &leaves) {
 /// The body of one region under construction.
 struct Body {
   std::unique_ptr<Block> block = std::make_unique<Block>();
-  IRMapping mapping;                   ///< from values of the function to values of the body
-  llvm::SetVector<Value> inputs;       ///< values of the function, in the order of the block arguments
-  llvm::SetVector<Value> yields;       ///< results of members that are read outside, in block order
+  IRMapping mapping;             ///< from values of the function to values of the body
+  llvm::SetVector<Value> inputs; ///< values of the function, in the order of the block arguments
+  llvm::SetVector<Value> yields; ///< results of members that are read outside, in block order
   llvm::SetVector<Attribute> locations;
 };
 
@@ -134,7 +134,8 @@ private:
       bodies[id].yields.insert(source);
   }
 
-  /// Groups in an order in which each comes after those that it reads; among the ready ones that with the earliest operation first.
+  /// Groups in an order in which each comes after those that it reads; among the ready ones that with the earliest operation
+  /// first.
   FailureOr<std::vector<int>> topologicalOrder() {
     std::vector<SmallVector<int>> readers(bodies.size());
     std::vector<int> missing(bodies.size(), 0);

@@ -1,10 +1,12 @@
 //===- GroupPointwise.cpp - everything that one thread an element does ----===//
 //
-// Works from the results back to the inputs, so that all users of an operation have been placed before it. A region computes each element of
-// its result by pulling on its body; an operation may join the region of its users when that does not repeat much work:
+// Works from the results back to the inputs, so that all users of an operation have been placed before it. A region computes each
+// element of its result by pulling on its body; an operation may join the region of its users when that does not repeat much
+// work:
 //
 //   - it is read at most once for each of its elements, or several times for the same element of the result: always;
-//   - it is read more often (broadcast, overlapping windows, readers at different positions): when what is repeated stays within `repeatBudget` scalar operations and two loads
+//   - it is read more often (broadcast, overlapping windows, readers at different positions): when what is repeated stays within
+//   `repeatBudget` scalar operations and two loads
 //     for each reading element, and contains no reduction;
 //   - it is read at computed positions, or by several operations of a row: likewise;
 //   - its users lie in several regions: likewise, it is then computed in each of them.
@@ -14,8 +16,8 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/passes/fuse/Grouping.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -205,7 +207,8 @@ private:
 
   /// True when region `id` wants `op` only in place: what it stores it cannot read back.
   bool isWantedInPlace(int id, Operation *op) {
-    return llvm::all_of(grouping.usesOf(op->getResult(0)), [&](const Use &use) { return !llvm::is_contained(homesOf(use.user), id) || isInPlace(use); });
+    return llvm::all_of(grouping.usesOf(op->getResult(0)),
+                        [&](const Use &use) { return !llvm::is_contained(homesOf(use.user), id) || isInPlace(use); });
   }
 
   /// True when the region's results have the shape of the result of `op`; its first member is its result.

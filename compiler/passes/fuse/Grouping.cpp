@@ -121,7 +121,8 @@ bool Grouping::isCheapConstant(Value value) {
     return !isa<ShapedType>(constant.getType()) || (elements && elements.isSplat());
   }
   auto fill = dyn_cast<linalg::FillOp>(def);
-  return fill && matchPattern(fill.getInputs()[0], m_Constant()) && isa_and_nonnull<tensor::EmptyOp>(fill.getOutputs()[0].getDefiningOp());
+  return fill && matchPattern(fill.getInputs()[0], m_Constant()) &&
+         isa_and_nonnull<tensor::EmptyOp>(fill.getOutputs()[0].getDefiningOp());
 }
 
 bool Grouping::isFree(Operation *op) {

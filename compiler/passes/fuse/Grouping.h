@@ -1,8 +1,8 @@
 //===- Grouping.h - which operations become one kernel region -------------===//
 //
-// The working state of ogc-fuse-regions: facts about the operations of one function body and the groups formed so far. The rules that form
-// groups are in GrowAnchors.cpp, GrowRows.cpp and GroupPointwise.cpp, in the order in which they run; BuildRegions.cpp makes regions of the
-// groups.
+// The working state of ogc-fuse-regions: facts about the operations of one function body and the groups formed so far. The rules
+// that form groups are in GrowAnchors.cpp, GrowRows.cpp and GroupPointwise.cpp, in the order in which they run; BuildRegions.cpp
+// makes regions of the groups.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OGC_PASSES_FUSE_GROUPING_H
@@ -23,30 +23,30 @@ enum class GroupKind { Pointwise, Row, Anchor };
 /// Operations that become one region.
 struct Group {
   GroupKind kind;
-  bool isConstant;                        ///< all operands are constants: evaluated at compile time, never mixed with others
+  bool isConstant;                          ///< all operands are constants: evaluated at compile time, never mixed with others
   llvm::SmallVector<mlir::Operation *> ops; ///< members, not sorted
-  unsigned minIndex, maxIndex;            ///< positions of the first and last member in the block
+  unsigned minIndex, maxIndex;              ///< positions of the first and last member in the block
 };
 
 /// What is known of one operation of the block.
 struct OpInfo {
-  unsigned index = 0;       ///< position in the block
-  int group = -1;           ///< the group it belongs to
-  bool isConstant = false;  ///< computed from constants only
-  bool isDemanded = false;  ///< something returned depends on it
-  bool isInlined = false;   ///< belongs to no group: cloned into the regions of its users
+  unsigned index = 0;           ///< position in the block
+  int group = -1;               ///< the group it belongs to
+  bool isConstant = false;      ///< computed from constants only
+  bool isDemanded = false;      ///< something returned depends on it
+  bool isInlined = false;       ///< belongs to no group: cloned into the regions of its users
   llvm::SmallVector<int> homes; ///< of an inlined operation: the groups it is cloned into
-  int64_t budget = 0;       ///< scalar operations that producers may still add for each element, when computed more than once
-  bool isRepeated = false;  ///< its elements are computed more than once in its region
-  bool isInPlace = false;   ///< in a pointwise region: element i is computed for element i of the result, and for nothing else
+  int64_t budget = 0;           ///< scalar operations that producers may still add for each element, when computed more than once
+  bool isRepeated = false;      ///< its elements are computed more than once in its region
+  bool isInPlace = false; ///< in a pointwise region: element i is computed for element i of the result, and for nothing else
 };
 
 /// A use of a value, seen through reshapes.
 struct Use {
-  mlir::Operation *user;   ///< in the block of the function
+  mlir::Operation *user;    ///< in the block of the function
   mlir::OpOperand *operand; ///< of `user` or of an operation nested in it
-  bool isCaptured;         ///< used inside the body of `user`
-  bool isReshaped;         ///< a reshape lies between
+  bool isCaptured;          ///< used inside the body of `user`
+  bool isReshaped;          ///< a reshape lies between
 };
 
 class Grouping {
@@ -65,10 +65,12 @@ public:
   /// True when `op` can be given a group: it computes a tensor, is needed and has none yet.
   bool isFree(mlir::Operation *op);
 
-  /// True for values that every region makes for itself: scalar and splat constants, `tensor.empty`, fills with a constant, and their reshapes.
+  /// True for values that every region makes for itself: scalar and splat constants, `tensor.empty`, fills with a constant, and
+  /// their reshapes.
   bool isCheapConstant(mlir::Value value);
 
-  /// Uses of `value` through reshapes, including anchors that read a strided view of it; uses by operations that are not demanded are left out.
+  /// Uses of `value` through reshapes, including anchors that read a strided view of it; uses by operations that are not demanded
+  /// are left out.
   llvm::SmallVector<Use> usesOf(mlir::Value value);
 
   /// All values that `op` reads: operands and captured values; for an anchor, the roots of the views that it takes in.

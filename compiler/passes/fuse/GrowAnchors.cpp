@@ -10,8 +10,8 @@ namespace ogc::fuse {
 
 namespace {
 
-/// Anchors on the longest path from the inputs to each anchor: the deepest one takes an operation that several could take, because the others
-/// are computed by then.
+/// Anchors on the longest path from the inputs to each anchor: the deepest one takes an operation that several could take,
+/// because the others are computed by then.
 SmallVector<Operation *> anchorsDeepestFirst(Grouping &grouping) {
   llvm::DenseMap<Operation *, unsigned> depth;
   SmallVector<Operation *> anchors;
@@ -32,7 +32,8 @@ SmallVector<Operation *> anchorsDeepestFirst(Grouping &grouping) {
   return anchors;
 }
 
-/// Null when `generic` computes element i of its results from element i of all values of group `id` that it reads; else the reason.
+/// Null when `generic` computes element i of its results from element i of all values of group `id` that it reads; else the
+/// reason.
 const char *whyNotEpilogue(Grouping &grouping, int id, linalg::GenericOp generic) {
   if (!isElementwise(generic))
     return "not element-wise";
@@ -75,7 +76,8 @@ void growAnchor(Grouping &grouping, Operation *anchor) {
       continue;
     }
     if (grouping.wouldFormCycle(id, op)) {
-      grouping.noteMiss(op, id, Twine("into ") + anchor->getName().getStringRef() + ": another operand depends on it on a way outside");
+      grouping.noteMiss(op, id,
+                        Twine("into ") + anchor->getName().getStringRef() + ": another operand depends on it on a way outside");
       continue;
     }
     grouping.addToGroup(id, op);

@@ -81,7 +81,8 @@ linalg::GenericOp LayoutPropagator::createGeneric(linalg::GenericOp op, ValueRan
     maps.push_back(map);
   }
 
-  // Loops in the order of the first result's dimensions, reduced loops behind: the map of an element-wise result is then the identity.
+  // Loops in the order of the first result's dimensions, reduced loops behind: the map of an element-wise result is then the
+  // identity.
   unsigned numLoops = op.getNumLoops();
   AffineMap outMap = maps[inputs.size()];
   SmallVector<int64_t> order;
@@ -99,7 +100,8 @@ linalg::GenericOp LayoutPropagator::createGeneric(linalg::GenericOp op, ValueRan
     map = map.replaceDimsAndSymbols(renamed, {}, numLoops, 0);
   SmallVector<utils::IteratorType> iterators = applyPermutation(op.getIteratorTypesArray(), order);
 
-  auto result = linalg::GenericOp::create(builder, op.getLoc(), types, inputs, inits, maps, iterators, nullptr, op->getDiscardableAttrDictionary().getValue());
+  auto result = linalg::GenericOp::create(builder, op.getLoc(), types, inputs, inits, maps, iterators, nullptr,
+                                          op->getDiscardableAttrDictionary().getValue());
   IRMapping mapping;
   llvm::SetVector<Value> captured;
   getUsedValuesDefinedAbove(op->getRegions(), captured);
@@ -114,7 +116,8 @@ bool LayoutPropagator::visitGeneric(linalg::GenericOp op) {
   if (op.getNumDpsInits() == 0 || op->getNumResults() == 0)
     return false;
   AffineMap outMap = mapOf(op.getDpsInitsMutable()[0]);
-  bool isInOrder = outMap == AffineMap::getMultiDimIdentityMap(op.getNumLoops(), op.getContext()).getMajorSubMap(outMap.getNumResults());
+  bool isInOrder =
+      outMap == AffineMap::getMultiDimIdentityMap(op.getNumLoops(), op.getContext()).getMajorSubMap(outMap.getNumResults());
   llvm::SetVector<Value> captured;
   getUsedValuesDefinedAbove(op->getRegions(), captured);
   bool isTouched = llvm::any_of(op->getOperands(), [&](Value value) { return layouts.contains(value); }) ||
@@ -135,7 +138,8 @@ bool LayoutPropagator::visitGeneric(linalg::GenericOp op) {
     }
     // A big constant is transposed at compile time, so that it is read along with the others.
     Layouted layout = get(input);
-    if (isConstant(input) && map == outMap && op.getNumReductionLoops() == 0 && ArrayRef(layout.permutation) != ArrayRef(permutation)) {
+    if (isConstant(input) && map == outMap && op.getNumReductionLoops() == 0 &&
+        ArrayRef(layout.permutation) != ArrayRef(permutation)) {
       layout.source = inLayout(input, permutation);
       layout.permutation = permutation;
     }

@@ -27,7 +27,8 @@ static SmallVector<Value> inputsOf(Operation *op) {
   return inputs;
 }
 
-/// The list whose entry `permutation[i]` is `values[i]`: attributes of a value's dimensions, in the order of its source's dimensions.
+/// The list whose entry `permutation[i]` is `values[i]`: attributes of a value's dimensions, in the order of its source's
+/// dimensions.
 template <typename T> static SmallVector<T> toSource(ArrayRef<T> values, ArrayRef<int64_t> permutation) {
   SmallVector<T> result(values.size());
   for (auto [i, target] : llvm::enumerate(permutation))
@@ -206,8 +207,9 @@ bool LayoutPropagator::visitPad(tensor::PadOp op) {
     padding = builder.clone(*padding.getDefiningOp())->getResult(0);
   SmallVector<int64_t> low = toSource(op.getStaticLow(), permutation), high = toSource(op.getStaticHigh(), permutation),
                        shape = toSource(op.getResultType().getShape(), permutation);
-  auto pad = tensor::PadOp::create(builder, op.getLoc(), op.getResultType().clone(shape), source, getAsIndexOpFoldResult(op.getContext(), low),
-                                   getAsIndexOpFoldResult(op.getContext(), high), padding, op.getNofold());
+  auto pad = tensor::PadOp::create(builder, op.getLoc(), op.getResultType().clone(shape), source,
+                                   getAsIndexOpFoldResult(op.getContext(), low), getAsIndexOpFoldResult(op.getContext(), high),
+                                   padding, op.getNofold());
   set(op, pad, permutation);
   return true;
 }
@@ -365,7 +367,8 @@ llvm::SetVector<Operation *> LayoutPropagator::liveOps(ValueRange results) {
 }
 
 unsigned LayoutPropagator::countTransposes(ValueRange results) {
-  return llvm::count_if(liveOps(results), [&](Operation *op) { return isa<linalg::TransposeOp>(op) && !isConstant(op->getResult(0)); });
+  return llvm::count_if(liveOps(results),
+                        [&](Operation *op) { return isa<linalg::TransposeOp>(op) && !isConstant(op->getResult(0)); });
 }
 
 void LayoutPropagator::run() {

@@ -13,14 +13,15 @@ namespace ogc::fuse {
 
 using Permutation = llvm::SmallVector<int64_t>;
 
-/// A value of the function as it was, expressed in the function as it becomes: dimension i of the value is dimension `permutation[i]` of `source`.
+/// A value of the function as it was, expressed in the function as it becomes: dimension i of the value is dimension
+/// `permutation[i]` of `source`.
 struct Layouted {
   mlir::Value source;
   Permutation permutation;
 };
 
-/// Walks a function once, in order, and gives each operation a copy that works in the layout of what it reads. The operations of the function
-/// stay in place until the end, so that the result can be thrown away.
+/// Walks a function once, in order, and gives each operation a copy that works in the layout of what it reads. The operations of
+/// the function stay in place until the end, so that the result can be thrown away.
 class LayoutPropagator {
 public:
   explicit LayoutPropagator(mlir::func::FuncOp function);
@@ -59,8 +60,8 @@ private:
   bool isConstant(mlir::Value value) { return constants.contains(value); }
   Permutation chooseLayout(mlir::linalg::GenericOp op);
   /// The copy of `op` that reads `inputs` through `maps` and writes its results in the layout `permutation`.
-  mlir::linalg::GenericOp createGeneric(mlir::linalg::GenericOp op, mlir::ValueRange inputs, llvm::SmallVector<mlir::AffineMap> maps,
-                                        llvm::ArrayRef<int64_t> permutation);
+  mlir::linalg::GenericOp createGeneric(mlir::linalg::GenericOp op, mlir::ValueRange inputs,
+                                        llvm::SmallVector<mlir::AffineMap> maps, llvm::ArrayRef<int64_t> permutation);
   bool canWriteLayout(mlir::linalg::GenericOp op);
 
   void foldTransposesIntoProducers(llvm::MutableArrayRef<mlir::Value> results);

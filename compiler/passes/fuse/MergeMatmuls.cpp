@@ -21,8 +21,8 @@ using fuse::mapOf;
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 int64_t lastExtent(Value value) { return typeOf(value).getShape().back(); }
 
-/// The next operation of each branch, when they can be done as one over the joined last dimension: element-wise operations, or reshapes
-/// that leave the last dimension alone.
+/// The next operation of each branch, when they can be done as one over the joined last dimension: element-wise operations, or
+/// reshapes that leave the last dimension alone.
 struct Layer {
   SmallVector<linalg::GenericOp> ops; ///< one a branch; empty for reshapes
   SmallVector<Operation *> reshapes;  ///< one a branch; empty for element-wise operations
@@ -57,7 +57,8 @@ public:
     using Key = std::tuple<Value, int64_t, Attribute>;
     llvm::MapVector<Key, SmallVector<kern::MatmulOp>> candidates;
     for (auto matmul : block.getOps<kern::MatmulOp>())
-      if (matmul.getPacked() && isConstant(matmul.getRhs()) && !isConstant(matmul.getLhs()) && lastExtent(matmul.getResult()) % lastExtent(matmul.getRhs()) == 0)
+      if (matmul.getPacked() && isConstant(matmul.getRhs()) && !isConstant(matmul.getLhs()) &&
+          lastExtent(matmul.getResult()) % lastExtent(matmul.getRhs()) == 0)
         candidates[{matmul.getLhs(), lastExtent(matmul.getRhs()), matmul.getMathAttr()}].push_back(matmul);
     for (auto &[key, matmuls] : candidates)
       if (matmuls.size() > 1)
@@ -82,8 +83,8 @@ private:
       merge(matmuls, layers, branches);
   }
 
-  /// A slice is read in place by anchors and pulled by generics, but a return would copy it, and an element-wise operation that was part of
-  /// the product's region would be left outside of it.
+  /// A slice is read in place by anchors and pulled by generics, but a return would copy it, and an element-wise operation that
+  /// was part of the product's region would be left outside of it.
   bool mayBeSlice(Value value) {
     for (OpOperand &use : value.getUses()) {
       Operation *user = use.getOwner();
@@ -107,7 +108,8 @@ private:
       if (!groups)
         return std::nullopt;
       auto shape = [](Operation *op) { return typeOf(op->getResult(0)).getShape().drop_back(); };
-      if (!layer.reshapes.empty() && (reshape->getName() != layer.reshapes.front()->getName() || shape(reshape) != shape(layer.reshapes.front())))
+      if (!layer.reshapes.empty() &&
+          (reshape->getName() != layer.reshapes.front()->getName() || shape(reshape) != shape(layer.reshapes.front())))
         return std::nullopt;
       layer.reshapes.push_back(reshape);
     }
@@ -122,8 +124,8 @@ private:
     for (Value branch : branches) {
       auto generic = branch.hasOneUse() ? dyn_cast<linalg::GenericOp>(*branch.user_begin()) : linalg::GenericOp();
       OpOperand *use = branch.hasOneUse() ? &*branch.use_begin() : nullptr;
-      if (!generic || !fuse::isElementwise(generic) || generic.hasIndexSemantics() || generic->getNumResults() != 1 || use->getOwner() != generic ||
-          !generic.isDpsInput(use) || !mapOf(*use).isIdentity() ||
+      if (!generic || !fuse::isElementwise(generic) || generic.hasIndexSemantics() || generic->getNumResults() != 1 ||
+          use->getOwner() != generic || !generic.isDpsInput(use) || !mapOf(*use).isIdentity() ||
           !isa_and_nonnull<tensor::EmptyOp>(generic.getDpsInits()[0].getDefiningOp()))
         return std::nullopt;
       if (!layer.ops.empty() && !isAlike(layer.ops.front(), generic))
@@ -160,7 +162,8 @@ private:
       return isShared ? std::optional<int64_t>(-1) : std::nullopt;
     }
     std::optional<unsigned> dim = map.getResultPosition(getAffineDimExpr(last, map.getContext()));
-    bool isOther = dim && llvm::any_of(llvm::enumerate(map.getResults()), [&](auto entry) { return entry.index() != *dim && entry.value().isFunctionOfDim(last); });
+    bool isOther = dim && llvm::any_of(llvm::enumerate(map.getResults()),
+                                       [&](auto entry) { return entry.index() != *dim && entry.value().isFunctionOfDim(last); });
     if (!dim || isOther || !llvm::all_of(layer.ops, [&](linalg::GenericOp op) { return isConstant(op.getDpsInputs()[input]); }))
       return std::nullopt;
     return *dim;
@@ -203,8 +206,8 @@ private:
       return RankedTensorType::get(shape, typeOf(like).getElementType());
     };
     kern::MatmulOp first = matmuls.front();
-    Value joined = kern::MatmulOp::create(builder, loc, joinedType(first.getResult()), first.getLhs(), joinConstants(loc, weights, 0),
-                                          false, true, first.getMath());
+    Value joined = kern::MatmulOp::create(builder, loc, joinedType(first.getResult()), first.getLhs(),
+                                          joinConstants(loc, weights, 0), false, true, first.getMath());
     for (Layer &layer : layers)
       joined = mergeLayer(layer, joined, joinedType(layer.all().front()->getResult(0)));
 
@@ -232,7 +235,8 @@ private:
     if (layer.ops.empty()) {
       SmallVector<ReassociationIndices> groups;
       for (Attribute group : groupsBesideLast(earliest))
-        groups.push_back(llvm::map_to_vector<2>(cast<ArrayAttr>(group), [](Attribute i) { return cast<IntegerAttr>(i).getInt(); }));
+        groups.push_back(
+            llvm::map_to_vector<2>(cast<ArrayAttr>(group), [](Attribute i) { return cast<IntegerAttr>(i).getInt(); }));
       if (isa<tensor::CollapseShapeOp>(earliest))
         return tensor::CollapseShapeOp::create(builder, earliest->getLoc(), type, joined, groups);
       return tensor::ExpandShapeOp::create(builder, earliest->getLoc(), type, joined, groups);
@@ -254,7 +258,8 @@ private:
         mapping.map(value, joinConstants(loc, values, dim));
       }
     }
-    mapping.map(first.getDpsInits()[0], tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType()).getResult());
+    mapping.map(first.getDpsInits()[0],
+                tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType()).getResult());
     Operation *copy = builder.clone(*first, mapping);
     copy->setLoc(loc);
     copy->getResult(0).setType(type);

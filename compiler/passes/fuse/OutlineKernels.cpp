@@ -13,8 +13,8 @@ namespace {
 
 using namespace mlir;
 
-/// The text of a region without locations and without the names of values outside: equal texts are equal kernels. Regions hold no big
-/// constants, so the text is short.
+/// The text of a region without locations and without the names of values outside: equal texts are equal kernels. Regions hold no
+/// big constants, so the text is short.
 std::string keyOf(kern::RegionOp region) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -61,7 +61,8 @@ struct OutlineKernels : impl::OutlineKernelsBase<OutlineKernels> {
         symbols.insert(kernel);
       }
       builder.setInsertionPoint(region);
-      auto launch = kern::LaunchOp::create(builder, region.getLoc(), region.getResultTypes(), kernel.getSymName(), region.getInputs());
+      auto launch =
+          kern::LaunchOp::create(builder, region.getLoc(), region.getResultTypes(), kernel.getSymName(), region.getInputs());
       region.replaceAllUsesWith(launch.getOutputs());
       region.erase();
     }

@@ -90,8 +90,8 @@ def SelectSchedule : Pass<"ogc-select-schedule", "::mlir::func::FuncOp"> {
   let summary = "choose how each region becomes code";
   let description = [{
     A region with an anchor gets the anchor's schedule, and is checked: the anchor reads arguments or strided views of them, and what follows
-    is element-wise over its result. A region whose reductions, with all that is computed from them, lie on one row domain of long rows is `row`; any other
-    `pointwise`.
+    is element-wise over its result. A region whose reductions, with all that is computed from them, lie on one row domain of long rows is
+    `row`; any other `pointwise`.
 
     ```mlir
     kern.region(%x) : (tensor<8x64xf32>) -> tensor<8xf32> { … linalg.generic {iterator_types = ["parallel", "reduction"]} … }

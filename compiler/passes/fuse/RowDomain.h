@@ -21,12 +21,12 @@ struct RowDomain {
 
   /// Rows shorter than this are left to one thread a result.
   static constexpr int64_t minInner = 32;
-  /// The same for rows whose elements do not follow each other in memory (a mean over the pixels of a channels-last image): neighbouring
-  /// threads then read neighbouring rows, which is the better order unless there are few rows and these are long.
+  /// The same for rows whose elements do not follow each other in memory (a mean over the pixels of a channels-last image):
+  /// neighbouring threads then read neighbouring rows, which is the better order unless there are few rows and these are long.
   static constexpr int64_t minStridedInner = 128, maxStridedRows = 16384;
 
-  /// The domain of a reduction: all reduced loops innermost, results written in the order of the outer loops, rows long enough. Failure
-  /// when `op` is none such.
+  /// The domain of a reduction: all reduced loops innermost, results written in the order of the outer loops, rows long enough.
+  /// Failure when `op` is none such.
   static mlir::FailureOr<RowDomain> ofReduction(mlir::linalg::GenericOp op);
 
   int64_t rows() const;  ///< elements of the outer dimensions
@@ -35,8 +35,8 @@ struct RowDomain {
   /// The role of `op` by its loops and result maps.
   RowRole roleOf(mlir::linalg::GenericOp op) const;
 
-  /// True when `reader`, of role `readerRole`, reads through `operand` only elements of its own row of a value made by an operation of
-  /// role `valueRole`; `isReshaped` says that reshapes lie between.
+  /// True when `reader`, of role `readerRole`, reads through `operand` only elements of its own row of a value made by an
+  /// operation of role `valueRole`; `isReshaped` says that reshapes lie between.
   bool readsOwnRow(mlir::OpOperand &operand, RowRole readerRole, RowRole valueRole, bool isReshaped) const;
 };
 

@@ -42,8 +42,8 @@ LogicalResult checkEpilogue(Operation *anchor) {
       continue;
     auto generic = dyn_cast<linalg::GenericOp>(op);
     bool isAlong = generic && fuse::isElementwise(generic) && llvm::all_of(generic.getDpsInputOperands(), [&](OpOperand *input) {
-      return !derived.contains(input->get()) || fuse::mapOf(*input).isIdentity();
-    });
+                     return !derived.contains(input->get()) || fuse::mapOf(*input).isIdentity();
+                   });
     if (isAlong)
       continue;
     op.emitOpError() << "follows " << anchor->getName() << " in its region, expected an element-wise operation over its result";
@@ -52,8 +52,8 @@ LogicalResult checkEpilogue(Operation *anchor) {
   return success(ok);
 }
 
-/// True when all that is computed from reductions in the body lies on one row domain and stays in its row. What is computed without
-/// reductions may have any form: rows pull on it.
+/// True when all that is computed from reductions in the body lies on one row domain and stays in its row. What is computed
+/// without reductions may have any form: rows pull on it.
 bool isRow(Block &body) {
   FailureOr<fuse::RowDomain> domain = failure();
   for (auto generic : body.getOps<linalg::GenericOp>())

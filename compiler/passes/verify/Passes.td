@@ -15,7 +15,7 @@ def VerifyPhase : Pass<"ogc-verify-phase", "::mlir::ModuleOp"> {
     | normalize | the same | |
     | specialize | the same | static shapes |
     | lower | func, linalg, tensor, arith, math, kern anchors | static shapes, signless integers |
-    | fuse | func, `kern.kernel`, `kern.launch`, `kern.region`, tensor constants, reshapes; inside regions and kernels what lower allows | static shapes; a schedule on every region |
+    | fuse | func, kern regions, kernels and launches, tensor constants, reshapes; in regions and kernels what lower allows | schedules, static shapes |
     | plan | cg, `kern.kernel` and its body | |
 
     ```mlir
@@ -24,7 +24,7 @@ def VerifyPhase : Pass<"ogc-verify-phase", "::mlir::ModuleOp"> {
     // error: 'onnx.Relu' op may not exist after phase lower [node "relu_1 (Relu)"]
     ```
   }];
-  let options = [Option<"phase", "phase", "std::string", "\"\"", "the phase that ended: import, normalize, specialize, lower, fuse or plan">];
+  let options = [Option<"phase", "phase", "std::string", "\"\"", "import, normalize, specialize, lower, fuse or plan">];
 }
 
 #endif

@@ -97,7 +97,8 @@ private:
   bool isAllowed(Operation *op) {
     StringRef dialect = op->getName().getDialectNamespace(), name = op->getName().getStringRef();
     if (isInKernel(op) || isScalarBody(op))
-      return llvm::is_contained(rule.inKernels, dialect) || (rule.inKernels.empty() && llvm::is_contained(rule.dialects, dialect));
+      return llvm::is_contained(rule.inKernels, dialect) ||
+             (rule.inKernels.empty() && llvm::is_contained(rule.dialects, dialect));
     return llvm::is_contained(rule.dialects, dialect) || llvm::is_contained(rule.ops, name);
   }
 
@@ -105,7 +106,8 @@ private:
     auto shaped = dyn_cast<ShapedType>(type);
     if (shaped && (!shaped.hasRank() || (rule.needsStaticShapes && !shaped.hasStaticShape()))) {
       InFlightDiagnostic diag = report(op);
-      diag << "has type " << type << ", expected " << (rule.needsStaticShapes ? "a static shape" : "a rank") << " after phase " << rule.phase;
+      diag << "has type " << type << ", expected " << (rule.needsStaticShapes ? "a static shape" : "a rank") << " after phase "
+           << rule.phase;
       finish(diag, op);
     }
     auto integer = dyn_cast<IntegerType>(getElementTypeOrSelf(type));
@@ -153,7 +155,8 @@ struct VerifyPhase : impl::VerifyPhaseBase<VerifyPhase> {
   void runOnOperation() override {
     auto rule = llvm::find_if(rules(), [&](const Rule &entry) { return entry.phase == phase; });
     if (rule == rules().end()) {
-      getOperation().emitError() << "ogc-verify-phase: phase is \"" << phase << "\", expected import, normalize, specialize, lower, fuse or plan";
+      getOperation().emitError() << "ogc-verify-phase: phase is \"" << phase
+                                 << "\", expected import, normalize, specialize, lower, fuse or plan";
       return signalPassFailure();
     }
     if (Checker(*rule).run(getOperation()) > 0)
