@@ -3,7 +3,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include <map>
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 
@@ -31,12 +31,15 @@ struct Group {
   unsigned split = 0;
   int64_t rows = 1, width = 1, rowsPerUnit = 1, columnsPerUnit = 1;
 
+  /// Elements that a unit should have: fewer where each takes a loop of its own.
+  int64_t elementsPerUnit = unitElements;
+
   void setSplit(unsigned dim) {
     split = dim;
     rows = product(ArrayRef(shape).take_front(dim));
     width = product(ArrayRef(shape).drop_front(dim));
-    rowsPerUnit = std::max<int64_t>(1, unitElements / std::max<int64_t>(1, width));
-    columnsPerUnit = width <= 2 * unitElements ? width : unitElements;
+    rowsPerUnit = std::max<int64_t>(1, elementsPerUnit / std::max<int64_t>(1, width));
+    columnsPerUnit = width <= 2 * elementsPerUnit ? width : elementsPerUnit;
   }
   int64_t columnUnits() const { return (width + columnsPerUnit - 1) / std::max<int64_t>(1, columnsPerUnit); }
   int64_t units() const { return (rows + rowsPerUnit - 1) / rowsPerUnit * columnUnits(); }
@@ -57,22 +60,37 @@ static LogicalResult emitElements(KernelFunction &kernel, const Group &group, Va
   return success();
 }
 
+/// Digits of an index that nothing asked for do not count.
+static void eraseDeadOps(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    for (Region &region : op.getRegions())
+      for (Block &nested : region)
+        eraseDeadOps(nested);
+    if (isOpTriviallyDead(&op))
+      op.erase();
+  }
+}
+
 /// Divisions that the inner loop would do at this split, found by emitting its body into a function that is thrown away; -1 on failure.
 static int64_t countDivisions(kern::KernelOp op, const CpuTarget &target, func::FuncOp model, const Group &group) {
   OwningOpRef<func::FuncOp> trial(cast<func::FuncOp>(model->cloneWithoutRegions()));
   trial->addEntryBlock();
   KernelFunction kernel(op, target, *trial);
-  int64_t divisions = 0;
+  Block *inner = nullptr;
   LogicalResult result = kernel.loop(kernel.begin, kernel.end, 1, [&](Value row) {
     // Whatever only the row needs is computed in front of the inner loop.
     kernel.math().delinearize(kernel.loc, row, ArrayRef(group.shape).take_front(group.split));
     return kernel.loop(kernel.begin, kernel.end, 1, [&](Value column) {
-      LogicalResult emitted = emitElements(kernel, group, row, column);
-      column.getParentBlock()->walk([&](Operation *nested) { divisions += isa<arith::DivUIOp, arith::RemUIOp>(nested); });
-      return emitted;
+      inner = column.getParentBlock();
+      return emitElements(kernel, group, row, column);
     });
   });
-  return failed(result) ? -1 : divisions;
+  if (failed(result))
+    return -1;
+  eraseDeadOps(*inner);
+  int64_t divisions = 0;
+  inner->walk([&](Operation *nested) { divisions += isa<arith::DivUIOp, arith::RemUIOp>(nested); });
+  return divisions;
 }
 
 /// The longest inner loop without divisions; without such a one the innermost dimension that is not 1.
@@ -112,7 +130,23 @@ static LogicalResult emitUnit(KernelFunction &kernel, const Group &group, Value 
   });
 }
 
+/// Steps of the sequential loops below one element, at most: the product over nested reductions is not known, their largest is.
+static int64_t reductionSteps(Block &body) {
+  int64_t most = 1;
+  for (Operation &op : body)
+    if (auto structured = dyn_cast<linalg::LinalgOp>(op)) {
+      int64_t steps = 1;
+      for (auto [range, kind] : llvm::zip_equal(structured.getStaticLoopRanges(), structured.getIteratorTypesArray()))
+        steps *= kind == utils::IteratorType::reduction ? std::max<int64_t>(range, 1) : 1;
+      most = std::max(most, steps);
+    } else if (kern::isAnchor(&op)) {
+      most = std::max<int64_t>(most, 256);
+    }
+  return most;
+}
+
 Emitted emitPointwise(KernelFunction &kernel) {
+  int64_t elementsPerUnit = std::max<int64_t>(64, unitElements / reductionSteps(kernel.body()));
   SmallVector<Group> groups;
   for (auto [number, result] : llvm::enumerate(kernel.results())) {
     ArrayRef<int64_t> shape = tensorType(result).getShape();
@@ -125,6 +159,7 @@ Emitted emitPointwise(KernelFunction &kernel) {
   }
   // Units of the groups follow each other.
   for (Group &group : groups) {
+    group.elementsPerUnit = elementsPerUnit;
     if (failed(chooseSplit(kernel, group)))
       return Emitted::Failed;
     Value first = kernel.constant(kernel.units);

@@ -1,0 +1,37 @@
+// RUN: ogc-opt %s -ogc-emit-cpu-kernels=cpu=haswell | FileCheck %s
+
+#line = affine_map<(d0) -> (d0)>
+
+// One flat loop; the reshape costs nothing.
+// CHECK-LABEL: func.func @relu
+// CHECK-SAME: (%[[X:.*]]: memref<12xf32>, %[[Y:.*]]: memref<12xf32>, %{{.*}}: index, %{{.*}}: index) attributes {ogc.units = 1 : i64}
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: scf.for %[[I:.*]] =
+// CHECK: memref.load %[[X]][%[[I]]]
+// CHECK: arith.maximumf
+// CHECK: memref.store %{{.*}}, %[[Y]][%[[I]]]
+kern.kernel @relu attributes {schedule = #kern.schedule<pointwise>} {
+^bb0(%x: tensor<3x4xf32>):
+  %flat = tensor.collapse_shape %x [[0, 1]] : tensor<3x4xf32> into tensor<12xf32>
+  %init = tensor.empty() : tensor<12xf32>
+  %r = linalg.generic {indexing_maps = [#line, #line], iterator_types = ["parallel"]} ins(%flat : tensor<12xf32>) outs(%init : tensor<12xf32>) {
+  ^bb0(%e: f32, %o: f32):
+    %zero = arith.constant 0.0 : f32
+    %m = arith.maximumf %e, %zero : f32
+    linalg.yield %m : f32
+  } -> tensor<12xf32>
+  kern.yield %r : tensor<12xf32>
+}
+
+// Six rows of two vectors in registers, and no tail: the last tile of rows overlaps the one before.
+// CHECK-LABEL: func.func @product
+// CHECK: memref.alloca() {{.*}} : memref<96xf32>
+// CHECK: vector.load %{{.*}} : memref<{{.*}}xf32>, vector<8xf32>
+// CHECK-COUNT-12: vector.fma
+// CHECK-NOT: vector.fma
+kern.kernel @product attributes {schedule = #kern.schedule<matmul>} {
+^bb0(%a: tensor<1x12x5xf32>, %b: tensor<2x5x16xf32>):
+  %r = kern.matmul %a, %b {packed} : (tensor<1x12x5xf32>, tensor<2x5x16xf32>) -> tensor<1x12x32xf32>
+  kern.yield %r : tensor<1x12x32xf32>
+}
