@@ -62,7 +62,7 @@ class Ogc:
             arguments = ["run", bundle, "--device", device, "--output-dir", folder]
             for number, (name, array) in enumerate(inputs.items()):
                 path = Path(folder, f"input{number}.npy")
-                np.save(path, array)
+                np.save(path, np.array(array, order="C"))
                 arguments += ["--input", f"{name}={path}"]
             if graph is not None:
                 arguments += ["--graph", graph]
