@@ -138,6 +138,14 @@ Value splitBegin(KernelFunction &kernel, Value index, int64_t count, int64_t par
   return kernel.math().div(kernel.loc, kernel.math().mul(kernel.loc, index, count), parts);
 }
 
+Value stripEnd(KernelFunction &kernel, Value panelIndex, int64_t panel, int64_t strip, int64_t columns) {
+  if (strip == panel || columns % panel == 0)
+    return kernel.constant(panel);
+  IndexMath &math = kernel.math();
+  Value left = math.sub(kernel.loc, kernel.constant(columns), math.mul(kernel.loc, panelIndex, panel));
+  return arith::MinSIOp::create(kernel.builder, kernel.loc, left, kernel.constant(panel));
+}
+
 LogicalResult forEachTile(KernelFunction &kernel, Value begin, Value end, int64_t size, function_ref<LogicalResult(Value)> body) {
   Value last = kernel.math().sub(kernel.loc, end, size);
   return kernel.loop(begin, end, size, [&](Value start) {

@@ -67,6 +67,9 @@ private:
 /// Splits `count` items evenly into `parts`: the first item of part `index`.
 mlir::Value splitBegin(KernelFunction &kernel, mlir::Value index, int64_t count, int64_t parts);
 
+/// Columns of a panel that hold any of the `columns` columns in all: where to stop when the panel is walked in strips of `strip`.
+mlir::Value stripEnd(KernelFunction &kernel, mlir::Value panelIndex, int64_t panel, int64_t strip, int64_t columns);
+
 /// Runs `body` for tiles of `size` that cover [begin, end), which has at least `size` items: the last tile may overlap the one before.
 mlir::LogicalResult forEachTile(KernelFunction &kernel, mlir::Value begin, mlir::Value end, int64_t size,
                                 llvm::function_ref<mlir::LogicalResult(mlir::Value)> body);

@@ -97,7 +97,8 @@ private:
     Value pixelBegin = math.mul(loc, rowBegin, outWidth), pixelEnd = math.mul(loc, rowEnd, outWidth);
     return kernel.loop(panelBegin, panelEnd, 1, [&](Value panelIndex) {
       // A panel wider than the tile (few vector registers) is walked in strips.
-      return kernel.loop(kernel.constant(0), kernel.constant(panel), tile.columns(), [&](Value strip) {
+      Value width = stripEnd(kernel, panelIndex, panel, tile.columns(), filters);
+      return kernel.loop(kernel.constant(0), width, tile.columns(), [&](Value strip) {
         Value base = math.add(loc, math.mul(loc, panelIndex, filter.strides[0]), math.add(loc, strip, filter.offset));
         Value column = math.add(loc, math.mul(loc, panelIndex, panel), strip);
         return forEachTile(kernel, pixelBegin, pixelEnd, tile.rows, [&](Value pixel) { return emitTile(pixel, column, base); });

@@ -93,7 +93,8 @@ private:
       return failure();
     return kernel.loop(panelBegin, panelEnd, 1, [&](Value panelIndex) {
       // A panel wider than the tile (few vector registers) is walked in strips.
-      return kernel.loop(kernel.constant(0), kernel.constant(panel), tile.columns(), [&](Value strip) -> LogicalResult {
+      Value width = stripEnd(kernel, panelIndex, panel, tile.columns(), n);
+      return kernel.loop(kernel.constant(0), width, tile.columns(), [&](Value strip) -> LogicalResult {
         Value column = math.add(loc, math.mul(loc, panelIndex, panel), strip);
         FailureOr<PanelSource> source = panelSource(batch, panelIndex, strip, column);
         if (failed(source))
