@@ -9,8 +9,9 @@ using namespace ogc::test;
 namespace {
 
 std::string kernel(const std::string &schedule, const std::string &arguments, const std::string &op, const std::string &result) {
-  return llvm::formatv("kern.kernel @k attributes {{schedule = #kern.schedule<{0}>} {{\n^bb0({1}):\n  %r = {2}\n  kern.yield %r : {3}\n}\n",
-                       schedule, arguments, op, result);
+  return llvm::formatv(
+      "kern.kernel @k attributes {{schedule = #kern.schedule<{0}>} {{\n^bb0({1}):\n  %r = {2}\n  kern.yield %r : {3}\n}\n",
+      schedule, arguments, op, result);
 }
 
 struct MatmulCase {
@@ -31,8 +32,9 @@ TEST_P(Matmul, EqualsLoops) {
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j)
         for (int64_t p = 0; p < k; ++p)
-          expected[(b * m + i) * n + j] += lhs[(b * m + i) * k + p] *
-                                           (panel ? rhs[p * n + j] : transposed ? rhs[(b * n + j) * k + p] : rhs[(b * k + p) * n + j]);
+          expected[(b * m + i) * n + j] += lhs[(b * m + i) * k + p] * (panel        ? rhs[p * n + j]
+                                                                       : transposed ? rhs[(b * n + j) * k + p]
+                                                                                    : rhs[(b * k + p) * n + j]);
   std::string rhsType = panel        ? llvm::formatv("tensor<{0}x{1}x{2}xf32>", panels, k, panel).str()
                         : transposed ? llvm::formatv("tensor<{0}x{1}x{2}xf32>", batches, n, k).str()
                                      : llvm::formatv("tensor<{0}x{1}x{2}xf32>", batches, k, n).str();
@@ -43,7 +45,8 @@ TEST_P(Matmul, EqualsLoops) {
       for (int64_t j = 0; j < n; ++j)
         stored[(j / panel * k + p) * panel + j % panel] = rhs[p * n + j];
   }
-  std::string lhsType = llvm::formatv("tensor<{0}x{1}x{2}xf32>", batches, m, k), type = llvm::formatv("tensor<{0}x{1}x{2}xf32>", batches, m, n);
+  std::string lhsType = llvm::formatv("tensor<{0}x{1}x{2}xf32>", batches, m, k),
+              type = llvm::formatv("tensor<{0}x{1}x{2}xf32>", batches, m, n);
   std::string flag = panel ? "{packed} " : transposed ? "{transpose_rhs} " : "";
   Kernels kernels(kernel("matmul", "%a: " + lhsType + ", %b: " + rhsType,
                          "kern.matmul %a, %b " + flag + ": (" + lhsType + ", " + rhsType + ") -> " + type, type),
@@ -56,9 +59,10 @@ TEST_P(Matmul, EqualsLoops) {
 // Extents below, at and just past the tiles of each processor.
 INSTANTIATE_TEST_SUITE_P(All, Matmul,
                          testing::Values(MatmulCase{1, 1, 1, 1, 16, false, "host"}, MatmulCase{1, 13, 7, 65, 64, false, "host"},
-                                         MatmulCase{1, 6, 12, 64, 64, false, "host"}, MatmulCase{1, 29, 33, 100, 32, false, "host"},
-                                         MatmulCase{3, 5, 4, 17, 0, false, "host"}, MatmulCase{2, 9, 6, 64, 0, false, "host"},
-                                         MatmulCase{2, 7, 5, 33, 0, true, "host"}, MatmulCase{1, 7, 5, 33, 16, false, "x86-64-v2"},
+                                         MatmulCase{1, 6, 12, 64, 64, false, "host"},
+                                         MatmulCase{1, 29, 33, 100, 32, false, "host"}, MatmulCase{3, 5, 4, 17, 0, false, "host"},
+                                         MatmulCase{2, 9, 6, 64, 0, false, "host"}, MatmulCase{2, 7, 5, 33, 0, true, "host"},
+                                         MatmulCase{1, 7, 5, 33, 16, false, "x86-64-v2"},
                                          MatmulCase{2, 7, 5, 33, 0, true, "x86-64-v2"}));
 
 struct ConvCase {
@@ -72,7 +76,8 @@ TEST_P(Conv, EqualsLoops) {
   int64_t oh = (c.height + 2 * c.pad - c.dilation * (c.kernel - 1) - 1) / c.stride + 1;
   int64_t ow = (c.width + 2 * c.pad - c.dilation * (c.kernel - 1) - 1) / c.stride + 1;
   int64_t k = c.kernel * c.kernel * c.channels, panels = (c.filters + c.panel - 1) / c.panel;
-  Floats input = numbers(c.images * c.height * c.width * c.channels, 3), weight = numbers(k * c.filters, 4), bias = numbers(c.filters, 5);
+  Floats input = numbers(c.images * c.height * c.width * c.channels, 3), weight = numbers(k * c.filters, 4),
+         bias = numbers(c.filters, 5);
   Floats packed(panels * k * c.panel), result(c.images * oh * ow * c.filters), expected(result.size());
   for (int64_t p = 0; p < k; ++p)
     for (int64_t f = 0; f < c.filters; ++f)
@@ -111,8 +116,8 @@ kern.kernel @k attributes {{schedule = #kern.schedule<conv>} {{
   } -> tensor<{0}x{12}x{13}x{7}xf32>
   kern.yield %y : tensor<{0}x{12}x{13}x{7}xf32>
 })",
-                                   c.images, c.height, c.width, c.channels, panels, k, c.panel, c.filters, c.kernel, c.stride, c.dilation,
-                                   c.pad, oh, ow);
+                                   c.images, c.height, c.width, c.channels, panels, k, c.panel, c.filters, c.kernel, c.stride,
+                                   c.dilation, c.pad, oh, ow);
   Kernels kernels(text);
   ASSERT_TRUE(kernels.loaded());
   kernels.run("k", {input.data(), packed.data(), bias.data(), result.data()});
@@ -161,13 +166,16 @@ TEST_P(Attention, EqualsLoops) {
             expected[((b * c.queries + s) * c.heads + h) * c.valueDepth + d] +=
                 weights[t] / sum * v[((b * c.keys + t) * c.keyHeads + kh) * c.valueDepth + d];
       }
-  auto type = [](int64_t a, int64_t b, int64_t c, int64_t d) { return llvm::formatv("tensor<{0}x{1}x{2}x{3}xf32>", a, b, c, d).str(); };
+  auto type = [](int64_t a, int64_t b, int64_t c, int64_t d) {
+    return llvm::formatv("tensor<{0}x{1}x{2}x{3}xf32>", a, b, c, d).str();
+  };
   std::string qt = type(c.batches, c.queries, c.heads, c.depth), kt = type(c.batches, c.keys, c.keyHeads, c.depth);
   std::string vt = type(c.batches, c.keys, c.keyHeads, c.valueDepth), rt = type(c.batches, c.queries, c.heads, c.valueDepth);
   std::string bt = type(c.batches, 1, 1, c.keys);
   Kernels kernels(kernel("attention", "%q: " + qt + ", %k: " + kt + ", %v: " + vt + ", %b: " + bt,
                          std::string("kern.attention %q, %k, %v") + (c.bias ? ", bias %b" : "") + " {scale = 0.5 : f32" +
-                             (c.causal ? ", causal" : "") + "} : (" + qt + ", " + kt + ", " + vt + (c.bias ? ", " + bt : "") + ") -> " + rt,
+                             (c.causal ? ", causal" : "") + "} : (" + qt + ", " + kt + ", " + vt + (c.bias ? ", " + bt : "") +
+                             ") -> " + rt,
                          rt));
   ASSERT_TRUE(kernels.loaded());
   kernels.run("k", {q.data(), k.data(), v.data(), bias.data(), result.data()});
@@ -175,18 +183,20 @@ TEST_P(Attention, EqualsLoops) {
 }
 
 // Causal with more queries than keys: the first rows see nothing and give zero.
-INSTANTIATE_TEST_SUITE_P(All, Attention,
-                         testing::Values(AttentionCase{1, 5, 7, 2, 1, 8, 6, false, false}, AttentionCase{2, 9, 9, 2, 2, 16, 16, true, false},
-                                         AttentionCase{1, 33, 70, 4, 2, 20, 24, false, true}, AttentionCase{1, 6, 3, 1, 1, 8, 8, true, false},
-                                         AttentionCase{2, 1, 77, 2, 2, 64, 64, true, true}, AttentionCase{1, 2, 1, 1, 1, 4, 4, false, true}));
+INSTANTIATE_TEST_SUITE_P(
+    All, Attention,
+    testing::Values(AttentionCase{1, 5, 7, 2, 1, 8, 6, false, false}, AttentionCase{2, 9, 9, 2, 2, 16, 16, true, false},
+                    AttentionCase{1, 33, 70, 4, 2, 20, 24, false, true}, AttentionCase{1, 6, 3, 1, 1, 8, 8, true, false},
+                    AttentionCase{2, 1, 77, 2, 2, 64, 64, true, true}, AttentionCase{1, 2, 1, 1, 1, 4, 4, false, true}));
 
 TEST(CpuObject, SameBytesWithAnyThreads) {
   std::string text;
   for (int i = 0; i < 20; ++i)
-    text += llvm::formatv("kern.kernel @k{0} attributes {{schedule = #kern.schedule<matmul>} {{\n^bb0(%a: tensor<1x{1}x8xf32>, %b: "
-                          "tensor<1x8x16xf32>):\n  %r = kern.matmul %a, %b {{packed} : (tensor<1x{1}x8xf32>, tensor<1x8x16xf32>) -> "
-                          "tensor<1x{1}x16xf32>\n  kern.yield %r : tensor<1x{1}x16xf32>\n}\n",
-                          i, i + 1);
+    text +=
+        llvm::formatv("kern.kernel @k{0} attributes {{schedule = #kern.schedule<matmul>} {{\n^bb0(%a: tensor<1x{1}x8xf32>, %b: "
+                      "tensor<1x8x16xf32>):\n  %r = kern.matmul %a, %b {{packed} : (tensor<1x{1}x8xf32>, tensor<1x8x16xf32>) -> "
+                      "tensor<1x{1}x16xf32>\n  kern.yield %r : tensor<1x{1}x16xf32>\n}\n",
+                      i, i + 1);
   mlir::DialectRegistry registry;
   ogc::codegen::registerCpuCodegenDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);

@@ -149,12 +149,14 @@ struct Function {
 
 /// Every function is a polynomial of the object's own: no libm is linked.
 TEST(CpuMath, CloseToLibm) {
-  const Function functions[] = {{"exp", std::exp, -80, 80},   {"expm1", std::expm1, -2, 2}, {"log", std::log, 1e-6, 100},    {"log2", std::log2, 1e-6, 100},
-                                {"log10", std::log10, 1e-6, 100}, {"log1p", std::log1p, -0.9, 9}, {"tanh", std::tanh, -9, 9},   {"tan", std::tan, -1.5, 1.5},
-                                {"sin", std::sin, -9, 9},     {"cos", std::cos, -9, 9},     {"asin", std::asin, -1, 1},      {"acos", std::acos, -1, 1},
-                                {"atan", std::atan, -9, 9},   {"sinh", std::sinh, -5, 5},   {"cosh", std::cosh, -5, 5},      {"asinh", std::asinh, -9, 9},
-                                {"erf", std::erf, -4, 4},     {"cbrt", std::cbrt, -9, 9},   {"sqrt", std::sqrt, 0, 9},       {"floor", std::floor, -9, 9},
-                                {"ceil", std::ceil, -9, 9},   {"round", std::round, -9, 9}, {"trunc", std::trunc, -9, 9}};
+  const Function functions[] = {{"exp", std::exp, -80, 80},     {"expm1", std::expm1, -2, 2},     {"log", std::log, 1e-6, 100},
+                                {"log2", std::log2, 1e-6, 100}, {"log10", std::log10, 1e-6, 100}, {"log1p", std::log1p, -0.9, 9},
+                                {"tanh", std::tanh, -9, 9},     {"tan", std::tan, -1.5, 1.5},     {"sin", std::sin, -9, 9},
+                                {"cos", std::cos, -9, 9},       {"asin", std::asin, -1, 1},       {"acos", std::acos, -1, 1},
+                                {"atan", std::atan, -9, 9},     {"sinh", std::sinh, -5, 5},       {"cosh", std::cosh, -5, 5},
+                                {"asinh", std::asinh, -9, 9},   {"erf", std::erf, -4, 4},         {"cbrt", std::cbrt, -9, 9},
+                                {"sqrt", std::sqrt, 0, 9},      {"floor", std::floor, -9, 9},     {"ceil", std::ceil, -9, 9},
+                                {"round", std::round, -9, 9},   {"trunc", std::trunc, -9, 9}};
   constexpr int64_t count = 4001;
   for (const char *cpu : {"host", "x86-64-v2"}) {
     std::string text;
@@ -181,7 +183,8 @@ kern.kernel @{0} attributes {{schedule = #kern.schedule<pointwise>} {{
       }
       kernels.run(function.op, {x.data(), result.data()});
       for (int64_t i = 0; i < count; ++i)
-        ASSERT_NEAR(result[i], expected[i], 4e-6 * (1e-1 + std::fabs(expected[i]))) << function.op << " of " << x[i] << " on " << cpu;
+        ASSERT_NEAR(result[i], expected[i], 4e-6 * (1e-1 + std::fabs(expected[i])))
+            << function.op << " of " << x[i] << " on " << cpu;
     }
   }
 }
@@ -200,9 +203,12 @@ uint16_t floatToHalf(float number) {
   return value.bitcastToAPInt().getZExtValue();
 }
 
-bool sameFloat(float a, float b) { return std::isnan(a) ? std::isnan(b) : std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b); }
+bool sameFloat(float a, float b) {
+  return std::isnan(a) ? std::isnan(b) : std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
+}
 
-/// Conversions by the compiler's copy loops and by kernels, with and without the instructions, on all halves and around all roundings.
+/// Conversions by the compiler's copy loops and by kernels, with and without the instructions, on all halves and around all
+/// roundings.
 TEST(Conversions, HalfIsExactEverywhere) {
   std::vector<uint16_t> halves(65536);
   Floats wide, exact(65536);
@@ -229,8 +235,10 @@ TEST(Conversions, HalfIsExactEverywhere) {
   std::vector<uint16_t> narrowed(count);
   mlir::MLIRContext context;
   mlir::Builder builder(&context);
-  ASSERT_TRUE(ogc::codegen::copyStrided((char *)widened.data(), builder.getF32Type(), {1}, (char *)halves.data(), builder.getF16Type(), {1}, {65536}));
-  ASSERT_TRUE(ogc::codegen::copyStrided((char *)narrowed.data(), builder.getF16Type(), {1}, (char *)wide.data(), builder.getF32Type(), {1}, {count}));
+  ASSERT_TRUE(ogc::codegen::copyStrided((char *)widened.data(), builder.getF32Type(), {1}, (char *)halves.data(),
+                                        builder.getF16Type(), {1}, {65536}));
+  ASSERT_TRUE(ogc::codegen::copyStrided((char *)narrowed.data(), builder.getF16Type(), {1}, (char *)wide.data(),
+                                        builder.getF32Type(), {1}, {count}));
   check(widened, narrowed, "copying");
   for (const char *cpu : {"host", "x86-64-v2"}) {
     std::string text;
@@ -263,7 +271,8 @@ TEST(Conversions, CopiesTransposeInBlocks) {
     for (int b = 0; b < 37; ++b)
       for (int c = 0; c < 50; ++c)
         expected[(c * 3 + a) * 37 + b] = from[(a * 37 + b) * 50 + c];
-  ASSERT_TRUE(ogc::codegen::copyStrided((char *)to.data(), type, {37, 1, 111}, (char *)from.data(), type, {1850, 50, 1}, {3, 37, 50}));
+  ASSERT_TRUE(
+      ogc::codegen::copyStrided((char *)to.data(), type, {37, 1, 111}, (char *)from.data(), type, {1850, 50, 1}, {3, 37, 50}));
   EXPECT_EQ(to, expected);
 }
 

@@ -17,7 +17,8 @@ struct CpuOptions {
   unsigned threads = 2;
 };
 
-/// A compiled kernel: `extern "C" void symbol(void *const *buffers, int64_t begin, int64_t end)` computes units [begin, end) of [0, units).
+/// A compiled kernel: `extern "C" void symbol(void *const *buffers, int64_t begin, int64_t end)` computes units [begin, end) of
+/// [0, units).
 struct CpuEntry {
   std::string symbol;
   int64_t units = 0;

@@ -118,7 +118,8 @@ LogicalResult Epilogue::emitColumns(Value firstRow, Value firstColumn, Value cou
     return kernel.loop(zero, count, 1, [&](Value column) -> LogicalResult {
       Value place = math.add(loc, math.mul(loc, row, tile.columns()), column);
       kernel.emitter.bindScalar(anchor->getResult(0), memref::LoadOp::create(kernel.builder, loc, buffer, place));
-      SmallVector<Value> indices = math.delinearize(loc, math.add(loc, firstRow, math.mul(loc, row, rowStep)), type.getShape().drop_back());
+      SmallVector<Value> indices =
+          math.delinearize(loc, math.add(loc, firstRow, math.mul(loc, row, rowStep)), type.getShape().drop_back());
       indices.push_back(math.add(loc, firstColumn, column));
       for (auto [number, result] : llvm::enumerate(kernel.results())) {
         auto shape = cast<RankedTensorType>(result.getType()).getShape();
@@ -148,9 +149,8 @@ Value stripEnd(KernelFunction &kernel, Value panelIndex, int64_t panel, int64_t 
 
 LogicalResult forEachTile(KernelFunction &kernel, Value begin, Value end, int64_t size, function_ref<LogicalResult(Value)> body) {
   Value last = kernel.math().sub(kernel.loc, end, size);
-  return kernel.loop(begin, end, size, [&](Value start) {
-    return body(arith::MinSIOp::create(kernel.builder, kernel.loc, start, last));
-  });
+  return kernel.loop(begin, end, size,
+                     [&](Value start) { return body(arith::MinSIOp::create(kernel.builder, kernel.loc, start, last)); });
 }
 
 } // namespace ogc::codegen

@@ -1,7 +1,8 @@
 //===- Contraction.h - the register tile of matmul and convolution --------===//
 //
-// One micro-kernel serves all contractions: `rows` x `columns` accumulators in vector registers; per step of K one element of each row is
-// broadcast and multiplied with `vectors` vectors of a panel of columns. What differs is where rows and panels lie in memory.
+// One micro-kernel serves all contractions: `rows` x `columns` accumulators in vector registers; per step of K one element of
+// each row is broadcast and multiplied with `vectors` vectors of a panel of columns. What differs is where rows and panels lie in
+// memory.
 //
 #ifndef OGC_CODEGEN_CPU_CONTRACTION_H
 #define OGC_CODEGEN_CPU_CONTRACTION_H
@@ -44,8 +45,8 @@ public:
   /// Fails where a yielded value is not of the anchor's shape or a reshape of it.
   static mlir::FailureOr<Epilogue> create(KernelFunction &kernel, mlir::Operation *anchor, const MicroTile &tile);
 
-  /// Stores the results for rows from `firstRow` and columns from `firstColumn`. Columns past the last are left out when tiles start at
-  /// multiples of their width.
+  /// Stores the results for rows from `firstRow` and columns from `firstColumn`. Columns past the last are left out when tiles
+  /// start at multiples of their width.
   mlir::LogicalResult emit(llvm::ArrayRef<mlir::Value> accumulators, mlir::Value firstRow, mlir::Value firstColumn);
 
   /// Distance between the rows of a tile in rows of the result.
@@ -70,7 +71,8 @@ mlir::Value splitBegin(KernelFunction &kernel, mlir::Value index, int64_t count,
 /// Columns of a panel that hold any of the `columns` columns in all: where to stop when the panel is walked in strips of `strip`.
 mlir::Value stripEnd(KernelFunction &kernel, mlir::Value panelIndex, int64_t panel, int64_t strip, int64_t columns);
 
-/// Runs `body` for tiles of `size` that cover [begin, end), which has at least `size` items: the last tile may overlap the one before.
+/// Runs `body` for tiles of `size` that cover [begin, end), which has at least `size` items: the last tile may overlap the one
+/// before.
 mlir::LogicalResult forEachTile(KernelFunction &kernel, mlir::Value begin, mlir::Value end, int64_t size,
                                 llvm::function_ref<mlir::LogicalResult(mlir::Value)> body);
 

@@ -21,8 +21,8 @@ static RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(
 
 namespace {
 
-/// A unit is one head and a block of queries: scores of the block against all keys, softmax in place, then the product with the values; the
-/// division by the sums comes last.
+/// A unit is one head and a block of queries: scores of the block against all keys, softmax in place, then the product with the
+/// values; the division by the sums comes last.
 class AttentionEmitter {
 public:
   AttentionEmitter(KernelFunction &kernel, kern::AttentionOp op)
@@ -43,7 +43,8 @@ public:
     query = resolveStridedView(op.getQuery());
     key = resolveStridedView(op.getKey());
     value = resolveStridedView(op.getValue());
-    if (keys == 0 || depth == 0 || !isa<BlockArgument>(query.root) || !isa<BlockArgument>(key.root) || !isa<BlockArgument>(value.root))
+    if (keys == 0 || depth == 0 || !isa<BlockArgument>(query.root) || !isa<BlockArgument>(key.root) ||
+        !isa<BlockArgument>(value.root))
       return Emitted::NotApplicable;
     if (!chooseShapes())
       return Emitted::NotApplicable;
@@ -63,7 +64,8 @@ public:
       valuePanel = kernel.scratch(f32, keys * valueTile.columns());
     kernel.wantsThorough = false;
     kernel.units = batches * heads * blocks;
-    return succeeded(kernel.loop(kernel.begin, kernel.end, 1, [&](Value unit) { return emitUnit(unit); })) ? Emitted::Yes : Emitted::Failed;
+    return succeeded(kernel.loop(kernel.begin, kernel.end, 1, [&](Value unit) { return emitUnit(unit); })) ? Emitted::Yes
+                                                                                                           : Emitted::Failed;
   }
 
 private:
@@ -93,7 +95,9 @@ private:
     return true;
   }
 
-  Value toF32(Value element) { return element.getType().isF32() ? element : Value(arith::ExtFOp::create(builder, loc, f32, element)); }
+  Value toF32(Value element) {
+    return element.getType().isF32() ? element : Value(arith::ExtFOp::create(builder, loc, f32, element));
+  }
   Value load(Value buffer, Value at) { return memref::LoadOp::create(builder, loc, buffer, at); }
   void store(Value element, Value buffer, Value at) { memref::StoreOp::create(builder, loc, element, buffer, at); }
   Value constantF32(float number) { return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(number)); }
@@ -186,7 +190,8 @@ private:
         Value dot = reduce(kernel.constant(depth), constantF32(0), [&](Value d, Value sum) -> Value {
           Value a = load(rows, math.add(loc, from, d));
           Value b = toF32(load(kernel.input(key.root), math.add(loc, keyBase, math.mul(loc, d, key.strides[3]))));
-          return arith::AddFOp::create(builder, loc, sum, arith::MulFOp::create(builder, loc, a, b), arith::FastMathFlags::reassoc);
+          return arith::AddFOp::create(builder, loc, sum, arith::MulFOp::create(builder, loc, a, b),
+                                       arith::FastMathFlags::reassoc);
         });
         store(dot, scores, math.add(loc, to, t));
         return success();
@@ -228,7 +233,8 @@ private:
   /// Scores of one query become weights, not yet divided by their sum; keys out of sight get zero.
   LogicalResult emitSoftmax(Value row) {
     Value base = math.mul(loc, localRow(row), scoreStride), count = visibleKeys(row);
-    Value lowest = constantF32(-std::numeric_limits<float>::infinity()), zero = constantF32(0), scale = constantF32(op.getScale().convertToFloat());
+    Value lowest = constantF32(-std::numeric_limits<float>::infinity()), zero = constantF32(0),
+          scale = constantF32(op.getScale().convertToFloat());
     Value top = reduce(count, lowest, [&](Value t, Value most) -> Value {
       Value at = math.add(loc, base, t);
       Value score = arith::MulFOp::create(builder, loc, load(scores, at), scale);
@@ -270,7 +276,8 @@ private:
           return failure();
         panel = {valuePanel, kernel.constant(0), valueTile.columns()};
       }
-      return forEachTile(kernel, rowBegin, rowEnd, valueTile.rows, [&](Value row) { return emitProductTile(row, column, panel); });
+      return forEachTile(kernel, rowBegin, rowEnd, valueTile.rows,
+                         [&](Value row) { return emitProductTile(row, column, panel); });
     });
   }
 

@@ -20,8 +20,9 @@ static RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(
 
 namespace {
 
-/// A unit computes a block of output rows for some panels of filters. With padding or 16-bit inputs it first copies the input rows that it needs
-/// into scratch, as f32 and with the padding written out: then every tile is an inner one, and taps next to each other are one walk.
+/// A unit computes a block of output rows for some panels of filters. With padding or 16-bit inputs it first copies the input
+/// rows that it needs into scratch, as f32 and with the padding written out: then every tile is an inner one, and taps next to
+/// each other are one walk.
 class ConvEmitter {
 public:
   ConvEmitter(KernelFunction &kernel, kern::ConvOp op) : kernel(kernel), op(op), loc(kernel.loc) {
@@ -52,7 +53,8 @@ public:
       scratch = kernel.scratch(kernel.builder.getF32Type(), scratchRows(rowsPerBlock()) * paddedWidth() * channels);
     kernel.wantsThorough = false;
     kernel.units = images * rowBlocks * panelGroups;
-    return succeeded(kernel.loop(kernel.begin, kernel.end, 1, [&](Value unit) { return emitUnit(unit); })) ? Emitted::Yes : Emitted::Failed;
+    return succeeded(kernel.loop(kernel.begin, kernel.end, 1, [&](Value unit) { return emitUnit(unit); })) ? Emitted::Yes
+                                                                                                           : Emitted::Failed;
   }
 
 private:
@@ -122,17 +124,20 @@ private:
     // Taps of one filter row that follow each other in memory are one loop.
     bool joined = dilation(1) == 1 && columnStride == channels;
     int64_t outer = joined ? tapRows : tapRows * tapColumns, inner = joined ? tapColumns * channels : channels;
-    auto loop = scf::ForOp::create(kernel.builder, loc, kernel.constant(0), kernel.constant(outer), kernel.constant(1), zeroTile(kernel, tile));
+    auto loop = scf::ForOp::create(kernel.builder, loc, kernel.constant(0), kernel.constant(outer), kernel.constant(1),
+                                   zeroTile(kernel, tile));
     {
       OpBuilder::InsertionGuard guard(kernel.builder);
       kernel.builder.setInsertionPointToStart(loop.getBody());
       Value tap = loop.getInductionVar();
       SmallVector<Value> tapAt = math.delinearize(loc, tap, {tapRows, joined ? 1 : tapColumns});
-      Value shift = math.add(loc, math.mul(loc, tapAt[0], dilation(0) * rowStride), math.mul(loc, tapAt[1], dilation(1) * columnStride));
+      Value shift =
+          math.add(loc, math.mul(loc, tapAt[0], dilation(0) * rowStride), math.mul(loc, tapAt[1], dilation(1) * columnStride));
       RowSource rows{copies ? scratch : kernel.input(input.root), {}};
       for (Value corner : corners)
         rows.bases.push_back(math.add(loc, corner, shift));
-      PanelSource source{kernel.input(filter.root), math.add(loc, filterBase, math.mul(loc, tap, inner * filter.strides[1])), filter.strides[1]};
+      PanelSource source{kernel.input(filter.root), math.add(loc, filterBase, math.mul(loc, tap, inner * filter.strides[1])),
+                         filter.strides[1]};
       SmallVector<Value> carried(loop.getRegionIterArgs().begin(), loop.getRegionIterArgs().end());
       scf::YieldOp::create(kernel.builder, loc, emitSteps(kernel, tile, carried, rows, source, inner));
     }
@@ -150,7 +155,8 @@ private:
     Value rows = math.add(loc, math.mul(loc, math.sub(loc, count, 1), stride(0)), (op.getKernel()[0] - 1) * dilation(0) + 1);
     Value firstRow = math.mul(loc, rowBegin, stride(0));
     // Columns [left, right) of a scratch row come from the input.
-    int64_t left = std::min(op.getPads()[1], paddedWidth()), right = std::max(left, std::min(paddedWidth(), op.getPads()[1] + width));
+    int64_t left = std::min(op.getPads()[1], paddedWidth()),
+            right = std::max(left, std::min(paddedWidth(), op.getPads()[1] + width));
     auto fill = [&](Value row, int64_t from, int64_t to) -> LogicalResult {
       if (from >= to)
         return success();
@@ -194,7 +200,8 @@ private:
                          [&](Value position) { return move(position, math.add(loc, begin, position)); });
     return kernel.loop(kernel.constant(left), kernel.constant(right), 1, [&](Value column) {
       return kernel.loop(kernel.constant(0), kernel.constant(channels), 1, [&](Value channel) {
-        Value source = math.add(loc, math.add(loc, begin, math.mul(loc, column, input.strides[2])), math.mul(loc, channel, input.strides[3]));
+        Value source = math.add(loc, math.add(loc, begin, math.mul(loc, column, input.strides[2])),
+                                math.mul(loc, channel, input.strides[3]));
         return move(math.add(loc, math.mul(loc, column, channels), channel), source);
       });
     });

@@ -17,7 +17,8 @@ static RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(
 
 namespace {
 
-/// One output pixel at a time, vectors of channels in registers. Taps outside of the image are cut from the loops over the filter.
+/// One output pixel at a time, vectors of channels in registers. Taps outside of the image are cut from the loops over the
+/// filter.
 class DepthwiseEmitter {
 public:
   DepthwiseEmitter(KernelFunction &kernel, kern::DepthwiseConvOp op) : kernel(kernel), op(op), loc(kernel.loc) {}
@@ -58,7 +59,8 @@ private:
     IndexMath &math = kernel.math();
     int64_t taps = tensorType(op.getFilter()).getDimSize(axis), extent = tensorType(op.getInput()).getDimSize(1 + axis);
     int64_t dilation = op.getDilations()[axis], pad = op.getPads()[axis];
-    Value origin = math.sub(loc, math.mul(loc, at, op.getStrides()[axis]), pad), zero = kernel.constant(0), all = kernel.constant(taps);
+    Value origin = math.sub(loc, math.mul(loc, at, op.getStrides()[axis]), pad), zero = kernel.constant(0),
+          all = kernel.constant(taps);
     if (pad == 0 && op.getPads()[2 + axis] == 0)
       return {zero, all, origin};
     // origin + tap * dilation >= 0 and < extent
@@ -116,7 +118,8 @@ private:
       weight = math.add(loc, math.add(loc, weight, channel), filter.offset);
       SmallVector<Value> sums;
       for (int64_t v = 0; v < tile.vectors; ++v) {
-        Value value = load(input, math.add(loc, from, v * tile.lanes)), factor = load(filter, math.add(loc, weight, v * tile.lanes));
+        Value value = load(input, math.add(loc, from, v * tile.lanes)),
+              factor = load(filter, math.add(loc, weight, v * tile.lanes));
         sums.push_back(vector::FMAOp::create(builder, loc, value, factor, inner.getRegionIterArgs()[v]));
       }
       scf::YieldOp::create(builder, loc, sums);

@@ -48,7 +48,8 @@ public:
       panelScratch = kernel.scratch(kernel.builder.getF32Type(), k * tile.columns());
     kernel.wantsThorough = false;
     kernel.units = batches * rowBlocks * panelGroups;
-    return succeeded(kernel.loop(kernel.begin, kernel.end, 1, [&](Value unit) { return emitUnit(unit); })) ? Emitted::Yes : Emitted::Failed;
+    return succeeded(kernel.loop(kernel.begin, kernel.end, 1, [&](Value unit) { return emitUnit(unit); })) ? Emitted::Yes
+                                                                                                           : Emitted::Failed;
   }
 
 private:
@@ -119,14 +120,16 @@ private:
   }
 
   Value toF32(Value element) {
-    return element.getType().isF32() ? element : Value(arith::ExtFOp::create(kernel.builder, loc, kernel.builder.getF32Type(), element));
+    return element.getType().isF32() ? element
+                                     : Value(arith::ExtFOp::create(kernel.builder, loc, kernel.builder.getF32Type(), element));
   }
 
   /// Rows [rowBegin, rowEnd) as dense f32 rows in the scratch.
   LogicalResult copyRows(Value rowsBase, Value rowBegin, Value rowEnd) {
     IndexMath &math = kernel.math();
     return kernel.loop(rowBegin, rowEnd, 1, [&](Value row) {
-      Value from = math.add(loc, rowsBase, math.mul(loc, row, lhs.strides[1])), to = math.mul(loc, math.sub(loc, row, rowBegin), k);
+      Value from = math.add(loc, rowsBase, math.mul(loc, row, lhs.strides[1])),
+            to = math.mul(loc, math.sub(loc, row, rowBegin), k);
       return kernel.loop(kernel.constant(0), kernel.constant(k), 1, [&](Value step) {
         Value position = math.add(loc, from, math.mul(loc, step, lhs.strides[2]));
         Value element = memref::LoadOp::create(kernel.builder, loc, kernel.input(lhs.root), position);
@@ -170,8 +173,7 @@ private:
       memref::StoreOp::create(builder, loc, toF32(memref::LoadOp::create(builder, loc, buffer, from)), panelScratch, to);
       return success();
     };
-    if (n % tile.columns() != 0 &&
-        failed(kernel.loop(kernel.constant(0), kernel.constant(k), 1, [&](Value step) {
+    if (n % tile.columns() != 0 && failed(kernel.loop(kernel.constant(0), kernel.constant(k), 1, [&](Value step) {
           return kernel.loop(width, kernel.constant(tile.columns()), 1, [&](Value j) {
             memref::StoreOp::create(builder, loc, zero, panelScratch, math.add(loc, math.mul(loc, step, tile.columns()), j));
             return success();
@@ -182,7 +184,8 @@ private:
     if (stepStride == 1) // read along the rows of a transposed matrix
       return kernel.loop(none, width, 1,
                          [&](Value j) { return kernel.loop(none, steps, 1, [&](Value step) { return copy(step, j); }); });
-    return kernel.loop(none, steps, 1, [&](Value step) { return kernel.loop(none, width, 1, [&](Value j) { return copy(step, j); }); });
+    return kernel.loop(none, steps, 1,
+                       [&](Value step) { return kernel.loop(none, width, 1, [&](Value j) { return copy(step, j); }); });
   }
 
   KernelFunction &kernel;

@@ -71,7 +71,8 @@ static void eraseDeadOps(Block &block) {
   }
 }
 
-/// Divisions that the inner loop would do at this split, found by emitting its body into a function that is thrown away; -1 on failure.
+/// Divisions that the inner loop would do at this split, found by emitting its body into a function that is thrown away; -1 on
+/// failure.
 static int64_t countDivisions(kern::KernelOp op, const CpuTarget &target, func::FuncOp model, const Group &group) {
   OwningOpRef<func::FuncOp> trial(cast<func::FuncOp>(model->cloneWithoutRegions()));
   trial->addEntryBlock();
@@ -169,9 +170,8 @@ Emitted emitPointwise(KernelFunction &kernel) {
       lower = arith::MaxSIOp::create(kernel.builder, kernel.loc, lower, first);
       upper = arith::MinSIOp::create(kernel.builder, kernel.loc, upper, kernel.constant(kernel.units));
     }
-    if (failed(kernel.loop(lower, upper, 1, [&](Value unit) {
-          return emitUnit(kernel, group, kernel.math().sub(kernel.loc, unit, first));
-        })))
+    if (failed(kernel.loop(lower, upper, 1,
+                           [&](Value unit) { return emitUnit(kernel, group, kernel.math().sub(kernel.loc, unit, first)); })))
       return Emitted::Failed;
   }
   return Emitted::Yes;

@@ -69,7 +69,8 @@ private:
     SmallVector<Value> inits;
     for (const RowReduction &reduction : reductions)
       llvm::append_range(inits, RowPlan::neutral(builder, reduction));
-    auto loop = scf::ForOp::create(builder, kernel.loc, kernel.constant(0), kernel.constant(plan.width), kernel.constant(1), inits);
+    auto loop =
+        scf::ForOp::create(builder, kernel.loc, kernel.constant(0), kernel.constant(plan.width), kernel.constant(1), inits);
     {
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointToStart(loop.getBody());

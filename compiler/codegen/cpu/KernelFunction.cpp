@@ -26,9 +26,7 @@ KernelFunction::KernelFunction(kern::KernelOp kernel, const CpuTarget &target, f
   end = entry->getArguments().back();
 }
 
-Value KernelFunction::input(Value argument) {
-  return function.getArgument(cast<BlockArgument>(argument).getArgNumber());
-}
+Value KernelFunction::input(Value argument) { return function.getArgument(cast<BlockArgument>(argument).getArgNumber()); }
 
 Value KernelFunction::output(unsigned number) { return function.getArgument(body().getNumArguments() + number); }
 
@@ -74,18 +72,19 @@ FailureOr<EmittedKernel> emitCpuKernel(kern::KernelOp kernelOp, const CpuTarget 
   MLIRContext *context = kernelOp.getContext();
   Block &body = kernelOp.getBody().front();
   SmallVector<Type> types;
-  for (Type type : llvm::concat<const Type>(TypeRange(body.getArgumentTypes()), TypeRange(body.getTerminator()->getOperandTypes()))) {
+  for (Type type :
+       llvm::concat<const Type>(TypeRange(body.getArgumentTypes()), TypeRange(body.getTerminator()->getOperandTypes()))) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor || !tensor.hasStaticShape()) {
-      kernelOp.emitError() << "kernel " << kernelOp.getSymName() << " has a buffer of type " << type << ", expected a static tensor";
+      kernelOp.emitError() << "kernel " << kernelOp.getSymName() << " has a buffer of type " << type
+                           << ", expected a static tensor";
       return failure();
     }
     types.push_back(flatBufferType(tensor));
   }
   types.append(2, IndexType::get(context));
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  auto function =
-      func::FuncOp::create(builder, kernelOp.getLoc(), kernelOp.getSymName(), FunctionType::get(context, types, {}));
+  auto function = func::FuncOp::create(builder, kernelOp.getLoc(), kernelOp.getSymName(), FunctionType::get(context, types, {}));
   function.addEntryBlock();
   KernelFunction kernel(kernelOp, target, function);
   Emitted emitted = emitScheduled(kernel);

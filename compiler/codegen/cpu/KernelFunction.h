@@ -9,8 +9,8 @@
 
 namespace ogc::codegen {
 
-/// The function of one kernel: `func @NAME(flat buffers..., begin, end)`. Buffers are flat memrefs in row-major order; `i1` is a byte.
-/// A schedule emits the loops over the units and sets `units`.
+/// The function of one kernel: `func @NAME(flat buffers..., begin, end)`. Buffers are flat memrefs in row-major order; `i1` is a
+/// byte. A schedule emits the loops over the units and sets `units`.
 struct KernelFunction {
   KernelFunction(kern::KernelOp kernel, const CpuTarget &target, mlir::func::FuncOp function);
 
@@ -39,7 +39,8 @@ struct KernelFunction {
   void store(unsigned number, mlir::Value element, llvm::ArrayRef<mlir::Value> indices);
 
   /// `scf.for` over [lower, upper); the insertion point is inside during `body`. Failure of the body is passed on.
-  mlir::LogicalResult loop(mlir::Value lower, mlir::Value upper, int64_t step, llvm::function_ref<mlir::LogicalResult(mlir::Value)> body);
+  mlir::LogicalResult loop(mlir::Value lower, mlir::Value upper, int64_t step,
+                           llvm::function_ref<mlir::LogicalResult(mlir::Value)> body);
 
   /// An uninitialised flat buffer on the stack, 64-byte aligned, allocated at the entry.
   mlir::Value scratch(mlir::Type element, int64_t size);
@@ -58,8 +59,8 @@ Emitted emitConv(KernelFunction &kernel);
 Emitted emitDepthwiseConv(KernelFunction &kernel);
 Emitted emitAttention(KernelFunction &kernel);
 
-/// Builds the function of `kernel` in `module` by its schedule (or `pointwise` where that does not apply), under the kernel's name.
-/// Returns the kernel with `units` and `wantsThorough` set.
+/// Builds the function of `kernel` in `module` by its schedule (or `pointwise` where that does not apply), under the kernel's
+/// name. Returns the kernel with `units` and `wantsThorough` set.
 struct EmittedKernel {
   mlir::func::FuncOp function;
   int64_t units;

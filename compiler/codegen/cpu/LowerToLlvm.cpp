@@ -54,8 +54,8 @@ static LogicalResult checkConverted(ModuleOp module) {
   return success(allConverted);
 }
 
-/// Renames the function with its bare pointers to `NAME.body` and calls it from an entry `NAME(void *const *buffers, i64 begin, i64 end)`.
-/// The body stays a function of its own because `noalias` on its arguments is what lets the vectorizer work.
+/// Renames the function with its bare pointers to `NAME.body` and calls it from an entry `NAME(void *const *buffers, i64 begin,
+/// i64 end)`. The body stays a function of its own because `noalias` on its arguments is what lets the vectorizer work.
 static void addEntry(llvm::Function &body) {
   llvm::LLVMContext &context = body.getContext();
   std::string name = body.getName().str();

@@ -18,12 +18,14 @@ struct LlvmModule {
   std::unique_ptr<llvm::Module> module;
 };
 
-/// Lowers kernel functions (scf, vector, memref, arith, math) to LLVM IR; each gets an `extern "C"` entry under its own name that unpacks the
-/// array of buffers. Consumes `module`.
+/// Lowers kernel functions (scf, vector, memref, arith, math) to LLVM IR; each gets an `extern "C"` entry under its own name that
+/// unpacks the array of buffers. Consumes `module`.
 mlir::FailureOr<LlvmModule> lowerToLlvm(mlir::ModuleOp module, const CpuTarget &target);
 
-/// Optimizes (`thorough`: all of O3, else the cheap pipeline) and compiles to a relocatable object; thread safe. On failure `error` holds the reason.
-mlir::FailureOr<llvm::SmallVector<char, 0>> compileObject(LlvmModule &module, const CpuTarget &target, bool thorough, std::string &error);
+/// Optimizes (`thorough`: all of O3, else the cheap pipeline) and compiles to a relocatable object; thread safe. On failure
+/// `error` holds the reason.
+mlir::FailureOr<llvm::SmallVector<char, 0>> compileObject(LlvmModule &module, const CpuTarget &target, bool thorough,
+                                                          std::string &error);
 
 /// Links objects to a shared object without dependencies. Undefined symbols are an error.
 mlir::FailureOr<std::vector<char>> linkShared(llvm::ArrayRef<llvm::SmallVector<char, 0>> objects, std::string &error);

@@ -30,7 +30,8 @@ Value floatConstant(OpBuilder &builder, Location loc, Type type, double value) {
 
 Value intConstant(OpBuilder &builder, Location loc, Type type, uint32_t value) {
   unsigned width = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
-  TypedAttr scalar = builder.getIntegerAttr(getElementTypeOrSelf(type), APInt(width, value, /*isSigned=*/false, /*implicitTrunc=*/true));
+  TypedAttr scalar =
+      builder.getIntegerAttr(getElementTypeOrSelf(type), APInt(width, value, /*isSigned=*/false, /*implicitTrunc=*/true));
   if (auto vector = dyn_cast<VectorType>(type))
     return arith::ConstantOp::create(builder, loc, SplatElementsAttr::get(vector, scalar));
   return arith::ConstantOp::create(builder, loc, scalar);
@@ -73,7 +74,8 @@ struct RemainderInDouble : OpRewritePattern<arith::RemFOp> {
     if (!getElementTypeOrSelf(op.getType()).isF32())
       return failure();
     Type wide = withElement(op.getType(), rewriter.getF64Type());
-    Value lhs = arith::ExtFOp::create(rewriter, loc, wide, op.getLhs()), rhs = arith::ExtFOp::create(rewriter, loc, wide, op.getRhs());
+    Value lhs = arith::ExtFOp::create(rewriter, loc, wide, op.getLhs()),
+          rhs = arith::ExtFOp::create(rewriter, loc, wide, op.getRhs());
     Value quotient = math::TruncOp::create(rewriter, loc, arith::DivFOp::create(rewriter, loc, lhs, rhs));
     Value rest = arith::SubFOp::create(rewriter, loc, lhs, arith::MulFOp::create(rewriter, loc, quotient, rhs));
     Value result = arith::TruncFOp::create(rewriter, loc, op.getType(), rest);
@@ -81,7 +83,8 @@ struct RemainderInDouble : OpRewritePattern<arith::RemFOp> {
     // A finite number is its own remainder by infinity.
     Value infinity = floatConstant(rewriter, loc, op.getType(), std::numeric_limits<double>::infinity());
     auto isInfinite = [&](Value value) -> Value {
-      return arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OEQ, math::AbsFOp::create(rewriter, loc, value), infinity);
+      return arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OEQ, math::AbsFOp::create(rewriter, loc, value),
+                                   infinity);
     };
     Value nan = floatConstant(rewriter, loc, op.getType(), std::numeric_limits<double>::quiet_NaN());
     Value byInfinity = arith::SelectOp::create(rewriter, loc, isInfinite(op.getLhs()), nan, op.getLhs());
@@ -100,7 +103,8 @@ struct ExpandHalfExt : OpRewritePattern<arith::ExtFOp> {
     Type i16 = withElement(op.getType(), rewriter.getI16Type()), i32 = withElement(op.getType(), rewriter.getI32Type());
     auto constant = [&](uint32_t value) { return intConstant(rewriter, loc, i32, value); };
     Value bits = arith::ExtUIOp::create(rewriter, loc, i32, arith::BitcastOp::create(rewriter, loc, i16, op.getIn()));
-    Value magnitude = arith::ShLIOp::create(rewriter, loc, arith::AndIOp::create(rewriter, loc, bits, constant(0x7fff)), constant(13));
+    Value magnitude =
+        arith::ShLIOp::create(rewriter, loc, arith::AndIOp::create(rewriter, loc, bits, constant(0x7fff)), constant(13));
     Value sign = arith::ShLIOp::create(rewriter, loc, arith::AndIOp::create(rewriter, loc, bits, constant(0x8000)), constant(16));
     Value scaled = arith::MulFOp::create(rewriter, loc, arith::BitcastOp::create(rewriter, loc, op.getType(), magnitude),
                                          floatConstant(rewriter, loc, op.getType(), 0x1p112));
@@ -122,18 +126,23 @@ struct ExpandHalfTrunc : OpRewritePattern<arith::TruncFOp> {
       return failure();
     Type i16 = withElement(f32, rewriter.getI16Type()), i32 = withElement(f32, rewriter.getI32Type());
     auto constant = [&](uint32_t value) { return intConstant(rewriter, loc, i32, value); };
-    auto shiftRight = [&](Value value, uint32_t by) -> Value { return arith::ShRUIOp::create(rewriter, loc, value, constant(by)); };
+    auto shiftRight = [&](Value value, uint32_t by) -> Value {
+      return arith::ShRUIOp::create(rewriter, loc, value, constant(by));
+    };
     auto select = [&](arith::CmpIPredicate predicate, Value value, uint32_t limit, Value then, Value otherwise) -> Value {
-      return arith::SelectOp::create(rewriter, loc, arith::CmpIOp::create(rewriter, loc, predicate, value, constant(limit)), then, otherwise);
+      return arith::SelectOp::create(rewriter, loc, arith::CmpIOp::create(rewriter, loc, predicate, value, constant(limit)), then,
+                                     otherwise);
     };
     Value bits = arith::BitcastOp::create(rewriter, loc, i32, op.getIn());
     Value sign = arith::AndIOp::create(rewriter, loc, shiftRight(bits, 16), constant(0x8000));
     Value magnitude = arith::AndIOp::create(rewriter, loc, bits, constant(0x7fffffff));
     Value shifted = arith::AddFOp::create(rewriter, loc, arith::BitcastOp::create(rewriter, loc, f32, magnitude),
                                           floatConstant(rewriter, loc, f32, 0.5));
-    Value subnormal = arith::SubIOp::create(rewriter, loc, arith::BitcastOp::create(rewriter, loc, i32, shifted), constant(0x3f000000));
+    Value subnormal =
+        arith::SubIOp::create(rewriter, loc, arith::BitcastOp::create(rewriter, loc, i32, shifted), constant(0x3f000000));
     Value odd = arith::AndIOp::create(rewriter, loc, shiftRight(magnitude, 13), constant(1));
-    Value rounded = arith::AddIOp::create(rewriter, loc, arith::AddIOp::create(rewriter, loc, magnitude, constant(0xc8000fff)), odd);
+    Value rounded =
+        arith::AddIOp::create(rewriter, loc, arith::AddIOp::create(rewriter, loc, magnitude, constant(0xc8000fff)), odd);
     Value half = select(arith::CmpIPredicate::ult, magnitude, 0x38800000, subnormal, shiftRight(rounded, 13));
     half = select(arith::CmpIPredicate::uge, magnitude, 0x477ff000, constant(0x7c00), half);
     half = select(arith::CmpIPredicate::ugt, magnitude, 0x7f800000, constant(0x7e00), half);
@@ -162,7 +171,8 @@ LogicalResult lowerMath(ModuleOp module, const CpuTarget &target) {
   if (failed(widenHalves(module)))
     return failure();
   RewritePatternSet patterns(context);
-  math::populateExpansionPatterns(patterns, {"sinh", "cosh", "tan", "asinh", "acosh", "atanh", "exp2", "powf", "fpowi", "roundf", "rsqrt"});
+  math::populateExpansionPatterns(patterns,
+                                  {"sinh", "cosh", "tan", "asinh", "acosh", "atanh", "exp2", "powf", "fpowi", "roundf", "rsqrt"});
   populateMathPolynomialApproximationPatterns(patterns);
   arith::populateExpandBFloat16Patterns(patterns);
   patterns.add<Log10FromLog, RemainderInDouble>(context);

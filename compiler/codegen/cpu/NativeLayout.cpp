@@ -39,7 +39,8 @@ public:
       SmallVector<int64_t> strides = rowMajor(type.getShape());
       if (input.isSplat)
         llvm::fill(strides, 0);
-      views.try_emplace(argument, View{input.data, type.getElementType(), llvm::to_vector(type.getShape()), strides, input.owner});
+      views.try_emplace(argument,
+                        View{input.data, type.getElementType(), llvm::to_vector(type.getShape()), strides, input.owner});
     }
   }
 
@@ -171,7 +172,8 @@ private:
 
   FailureOr<View> sliced(tensor::ExtractSliceOp slice) {
     FailureOr<View> view = viewOf(slice.getSource());
-    if (failed(view) || ShapedType::isDynamicShape(slice.getStaticOffsets()) || ShapedType::isDynamicShape(slice.getStaticStrides()))
+    if (failed(view) || ShapedType::isDynamicShape(slice.getStaticOffsets()) ||
+        ShapedType::isDynamicShape(slice.getStaticStrides()))
       return failure();
     llvm::SmallBitVector dropped = slice.getDroppedDims();
     View result{view->data, view->element, llvm::to_vector(slice.getType().getShape()), {}, view->owner};
@@ -205,7 +207,8 @@ private:
     if (failed(source) || !in.isProjectedPermutation(/*allowZeroInResults=*/true) || !out.isPermutation())
       return failure();
     auto type = tensorType(op->getResult(number));
-    View view{source->data, source->element, llvm::to_vector(type.getShape()), SmallVector<int64_t>(type.getRank(), 0), source->owner};
+    View view{source->data, source->element, llvm::to_vector(type.getShape()), SmallVector<int64_t>(type.getRank(), 0),
+              source->owner};
     for (auto [dim, expr] : llvm::enumerate(in.getResults()))
       if (auto loop = dyn_cast<AffineDimExpr>(expr))
         view.strides[*out.getResultPosition(loop)] = source->strides[dim];

@@ -8,9 +8,9 @@
 
 namespace ogc::codegen {
 
-/// Evaluates a region body that only moves elements (transpose, reshape, slice, pad, broadcast, concat) and converts between float types, by
-/// copy loops over strides. `inputs` are the bytes of the block arguments. Returns one buffer for each yielded value; failure, without
-/// a message, when the body does anything else.
+/// Evaluates a region body that only moves elements (transpose, reshape, slice, pad, broadcast, concat) and converts between
+/// float types, by copy loops over strides. `inputs` are the bytes of the block arguments. Returns one buffer for each yielded
+/// value; failure, without a message, when the body does anything else.
 mlir::FailureOr<std::vector<TensorBytes>> evaluateLayout(mlir::Block &body, llvm::ArrayRef<ConstantView> inputs);
 
 /// Copies a box of elements between strides given in elements, converting `from` to `to` (equal, or both floats).

@@ -26,8 +26,8 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(const CpuTarget &targe
     return nullptr;
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-  std::unique_ptr<llvm::TargetMachine> machine(native->createTargetMachine(triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
-                                                                           std::nullopt, llvm::CodeGenOptLevel::Default));
+  std::unique_ptr<llvm::TargetMachine> machine(native->createTargetMachine(
+      triple, target.cpu, target.features, options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
   if (!machine)
     error = "no code generator for " + target.cpu;
   return machine;
@@ -48,10 +48,12 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine, bool th
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, calls, modules);
-  builder.buildPerModuleDefaultPipeline(thorough ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O1).run(module, modules);
+  builder.buildPerModuleDefaultPipeline(thorough ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O1)
+      .run(module, modules);
 }
 
-mlir::FailureOr<llvm::SmallVector<char, 0>> compileObject(LlvmModule &module, const CpuTarget &target, bool thorough, std::string &error) {
+mlir::FailureOr<llvm::SmallVector<char, 0>> compileObject(LlvmModule &module, const CpuTarget &target, bool thorough,
+                                                          std::string &error) {
   std::unique_ptr<llvm::TargetMachine> machine = createMachine(target, error);
   if (!machine)
     return mlir::failure();
@@ -112,8 +114,8 @@ mlir::FailureOr<std::vector<char>> linkShared(llvm::ArrayRef<llvm::SmallVector<c
     }
   }
   std::string output = folder.add("kernels.so");
-  std::vector<const char *> arguments{"ld.lld",    "-shared", "-z", "defs", "--build-id=none", "--threads=1", "-soname", "kernels.so",
-                                      "-o", output.c_str()};
+  std::vector<const char *> arguments{"ld.lld",      "-shared", "-z",         "defs", "--build-id=none",
+                                      "--threads=1", "-soname", "kernels.so", "-o",   output.c_str()};
   for (const std::string &input : inputs)
     arguments.push_back(input.c_str());
   std::string messages;

@@ -18,7 +18,8 @@ struct Bfloat {
   uint16_t bits;
 };
 
-// Conversions round to nearest, ties to even; NaN stays NaN. Written without branches on data where it matters, so that they vectorize.
+// Conversions round to nearest, ties to even; NaN stays NaN. Written without branches on data where it matters, so that they
+// vectorize.
 
 inline float toFloat(float value) { return value; }
 inline float toFloat(double value) { return static_cast<float>(value); }
@@ -60,7 +61,8 @@ template <typename T> struct Convert<T, T> {
   void operator()(T &to, const T &from) const { to = from; }
 };
 
-template <typename To, typename From> void copyRow(To *to, int64_t toStride, const From *from, int64_t fromStride, int64_t count) {
+template <typename To, typename From>
+void copyRow(To *to, int64_t toStride, const From *from, int64_t fromStride, int64_t count) {
   Convert<To, From> convert;
   if (toStride == 1 && fromStride == 1) {
     for (int64_t i = 0; i < count; ++i)
@@ -97,8 +99,8 @@ template <typename To, typename From> void copyBox(To *to, const From *from, Arr
     copyBox(to + i * dims.front().to, from + i * dims.front().from, dims.drop_front());
 }
 
-/// Sorts loops by the stride of the destination, joins those that are one walk on both sides, and puts the loop in which the source is
-/// contiguous next to the innermost. At least two loops.
+/// Sorts loops by the stride of the destination, joins those that are one walk on both sides, and puts the loop in which the
+/// source is contiguous next to the innermost. At least two loops.
 SmallVector<Dim> arrangeLoops(ArrayRef<int64_t> to, ArrayRef<int64_t> from, ArrayRef<int64_t> shape) {
   SmallVector<Dim> dims;
   for (size_t i = 0; i < shape.size(); ++i)
@@ -115,7 +117,8 @@ SmallVector<Dim> arrangeLoops(ArrayRef<int64_t> to, ArrayRef<int64_t> from, Arra
   while (joined.size() < 2)
     joined.insert(joined.begin(), {1, 0, 0});
   if (joined.back().from > 1) {
-    auto contiguous = std::find_if(joined.begin(), joined.end() - 1, [](const Dim &dim) { return dim.from == 1 && dim.extent > 1; });
+    auto contiguous =
+        std::find_if(joined.begin(), joined.end() - 1, [](const Dim &dim) { return dim.from == 1 && dim.extent > 1; });
     if (contiguous != joined.end() - 1)
       std::rotate(contiguous, contiguous + 1, joined.end() - 1);
   }
@@ -139,8 +142,8 @@ template <typename To> bool copyFrom(char *to, const char *from, Type fromType, 
 
 } // namespace
 
-bool copyStrided(char *to, Type toType, ArrayRef<int64_t> toStrides, const char *from, Type fromType, ArrayRef<int64_t> fromStrides,
-                 ArrayRef<int64_t> shape) {
+bool copyStrided(char *to, Type toType, ArrayRef<int64_t> toStrides, const char *from, Type fromType,
+                 ArrayRef<int64_t> fromStrides, ArrayRef<int64_t> shape) {
   if (llvm::is_contained(shape, 0))
     return true;
   SmallVector<Dim> dims = arrangeLoops(toStrides, fromStrides, shape);

@@ -43,7 +43,8 @@ Value ElementEmitter::emitMatmul(kern::MatmulOp op, ArrayRef<Value> indices) {
   Value rhs = op.getRhs(), zero = math.constant(loc, 0);
   Value batch = tensorType(rhs).getDimSize(0) == 1 ? zero : indices[0];
   return emitDot(
-      loc, {tensorType(op.getLhs()).getDimSize(2)}, [&](ArrayRef<Value> k) { return emit(op.getLhs(), {indices[0], indices[1], k[0]}); },
+      loc, {tensorType(op.getLhs()).getDimSize(2)},
+      [&](ArrayRef<Value> k) { return emit(op.getLhs(), {indices[0], indices[1], k[0]}); },
       [&](ArrayRef<Value> k) -> Value {
         if (op.getPacked()) {
           int64_t panel = tensorType(rhs).getDimSize(2);
@@ -53,8 +54,9 @@ Value ElementEmitter::emitMatmul(kern::MatmulOp op, ArrayRef<Value> indices) {
       });
 }
 
-Value ElementEmitter::emitPadded(Location loc, Value input, ArrayRef<Value> indices, ArrayRef<int64_t> kernel, ArrayRef<int64_t> strides,
-                                 ArrayRef<int64_t> dilations, ArrayRef<int64_t> pads, ArrayRef<Value> taps, Value channel) {
+Value ElementEmitter::emitPadded(Location loc, Value input, ArrayRef<Value> indices, ArrayRef<int64_t> kernel,
+                                 ArrayRef<int64_t> strides, ArrayRef<int64_t> dilations, ArrayRef<int64_t> pads,
+                                 ArrayRef<Value> taps, Value channel) {
   Value inside, position[2];
   for (int axis = 0; axis < 2; ++axis) {
     Value start = math.mul(loc, indices[1 + axis], strides[axis]);
@@ -78,11 +80,12 @@ Value ElementEmitter::emitConv(kern::ConvOp op, ArrayRef<Value> indices) {
   return emitDot(
       loc, extents,
       [&](ArrayRef<Value> k) {
-        return emitPadded(loc, op.getInput(), indices, op.getKernel(), op.getStrides(), op.getDilations(), op.getPads(), k.take_front(2),
-                          k[2]);
+        return emitPadded(loc, op.getInput(), indices, op.getKernel(), op.getStrides(), op.getDilations(), op.getPads(),
+                          k.take_front(2), k[2]);
       },
       [&](ArrayRef<Value> k) {
-        return emit(op.getFilter(), {math.div(loc, indices[3], panel), math.linearize(loc, k, extents), math.rem(loc, indices[3], panel)});
+        return emit(op.getFilter(),
+                    {math.div(loc, indices[3], panel), math.linearize(loc, k, extents), math.rem(loc, indices[3], panel)});
       });
 }
 
@@ -91,7 +94,8 @@ Value ElementEmitter::emitDepthwise(kern::DepthwiseConvOp op, ArrayRef<Value> in
   return emitDot(
       op.getLoc(), kernel,
       [&](ArrayRef<Value> k) {
-        return emitPadded(op.getLoc(), op.getInput(), indices, kernel, op.getStrides(), op.getDilations(), op.getPads(), k, indices[3]);
+        return emitPadded(op.getLoc(), op.getInput(), indices, kernel, op.getStrides(), op.getDilations(), op.getPads(), k,
+                          indices[3]);
       },
       [&](ArrayRef<Value> k) { return emit(op.getFilter(), {k[0], k[1], indices[3]}); });
 }
@@ -101,7 +105,8 @@ Value ElementEmitter::emitAttention(kern::AttentionOp op, ArrayRef<Value> indice
   Location loc = op.getLoc();
   ArrayRef<int64_t> query = tensorType(op.getQuery()).getShape(), key = tensorType(op.getKey()).getShape();
   Value b = indices[0], s = indices[1], h = indices[2], keyHead = math.div(loc, h, query[2] / key[2]);
-  Value lowest = arith::ConstantOp::create(builder, loc, builder.getFloatAttr(builder.getF32Type(), APFloat::getInf(APFloat::IEEEsingle(), true)));
+  Value lowest = arith::ConstantOp::create(
+      builder, loc, builder.getFloatAttr(builder.getF32Type(), APFloat::getInf(APFloat::IEEEsingle(), true)));
   Value zero = constantF32(builder, loc, 0);
   auto score = [&](Value t) -> Value {
     Value dot = emitDot(
@@ -137,14 +142,17 @@ Value ElementEmitter::emitAttention(kern::AttentionOp op, ArrayRef<Value> indice
     return {};
   Value masked = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, top[0], lowest);
   Value shift = arith::SelectOp::create(builder, loc, masked, zero, top[0]);
-  SmallVector<Value> sums = emitLoops(loc, {key[1]}, {zero, zero}, [&](ArrayRef<Value> t, ValueRange carried) -> SmallVector<Value> {
-    Value value = score(t[0]), element = value ? toF32(builder, loc, emit(op.getValue(), {b, t[0], keyHead, indices[3]})) : Value();
-    if (!element)
-      return {};
-    Value weight = math::ExpOp::create(builder, loc, arith::SubFOp::create(builder, loc, value, shift));
-    Value product = arith::MulFOp::create(builder, loc, weight, element);
-    return {arith::AddFOp::create(builder, loc, carried[0], weight), arith::AddFOp::create(builder, loc, carried[1], product)};
-  });
+  SmallVector<Value> sums =
+      emitLoops(loc, {key[1]}, {zero, zero}, [&](ArrayRef<Value> t, ValueRange carried) -> SmallVector<Value> {
+        Value value = score(t[0]),
+              element = value ? toF32(builder, loc, emit(op.getValue(), {b, t[0], keyHead, indices[3]})) : Value();
+        if (!element)
+          return {};
+        Value weight = math::ExpOp::create(builder, loc, arith::SubFOp::create(builder, loc, value, shift));
+        Value product = arith::MulFOp::create(builder, loc, weight, element);
+        return {arith::AddFOp::create(builder, loc, carried[0], weight),
+                arith::AddFOp::create(builder, loc, carried[1], product)};
+      });
   if (sums.empty())
     return {};
   Value quotient = arith::DivFOp::create(builder, loc, sums[1], sums[0]);

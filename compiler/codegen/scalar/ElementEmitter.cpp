@@ -102,9 +102,8 @@ Value ElementEmitter::emitScalar(Value scalar) {
 void ElementEmitter::hoist(ArrayRef<Value> indices) {
   while (Operation *parent = builder.getInsertionBlock()->getParentOp()) {
     Block *block = builder.getInsertionBlock();
-    if (!ownLoops.contains(parent) || llvm::any_of(indices, [&](Value index) {
-          return index.getParentBlock() == block && !math.constantValue(index);
-        }))
+    if (!ownLoops.contains(parent) ||
+        llvm::any_of(indices, [&](Value index) { return index.getParentBlock() == block && !math.constantValue(index); }))
       return;
     builder.setInsertionPoint(parent);
   }
@@ -133,7 +132,8 @@ Value ElementEmitter::emitStructured(linalg::LinalgOp op, unsigned result, Array
     } else if (kinds[dim] == utils::IteratorType::reduction && !ShapedType::isDynamic(extents[dim])) {
       reduces = true;
     } else {
-      op->emitError() << "dimension " << dim << " of the iteration space is not determined by output map " << AffineMapAttr::get(map);
+      op->emitError() << "dimension " << dim << " of the iteration space is not determined by output map "
+                      << AffineMapAttr::get(map);
       return {};
     }
   }
@@ -229,8 +229,8 @@ Value ElementEmitter::emitOperand(linalg::LinalgOp op, OpOperand &operand, Array
   return emit(operand.get(), indices);
 }
 
-/// The yielded values at one point of the iteration space. `accumulators` stand for the outputs; without them (element-wise operations)
-/// the outputs are read from their initial tensors where the body uses them.
+/// The yielded values at one point of the iteration space. `accumulators` stand for the outputs; without them (element-wise
+/// operations) the outputs are read from their initial tensors where the body uses them.
 SmallVector<Value> ElementEmitter::emitAt(linalg::LinalgOp op, ArrayRef<Value> loops, ValueRange accumulators) {
   SmallVector<Value> inputs, outputs(accumulators);
   outputs.resize(op.getNumDpsInits());

@@ -27,26 +27,27 @@ class AttentionOp;
 
 namespace ogc::codegen {
 
-/// Emits scalar operations (arith, math, scf, memref.load) that compute single elements of the tensor values of one kernel body, by pulling
-/// from its buffers: element-wise operations are inlined with their index maps composed, views become index arithmetic, reductions become
-/// sequential loops.
+/// Emits scalar operations (arith, math, scf, memref.load) that compute single elements of the tensor values of one kernel body,
+/// by pulling from its buffers: element-wise operations are inlined with their index maps composed, views become index
+/// arithmetic, reductions become sequential loops.
 ///
-/// A value that was computed for the same indices in a block around the insertion point is reused. Therefore the code of a kernel must be
-/// built from front to back: the insertion point may move forward and into nested blocks, never back before code that already exists.
+/// A value that was computed for the same indices in a block around the insertion point is reused. Therefore the code of a kernel
+/// must be built from front to back: the insertion point may move forward and into nested blocks, never back before code that
+/// already exists.
 class ElementEmitter {
 public:
   explicit ElementEmitter(mlir::OpBuilder &builder) : builder(builder), math(builder) {}
 
-  /// Elements of `tensor` are loaded from `buffer`: a memref of the same shape, or a flat one in row-major order. A tensor of `i1` may be
-  /// bound to bytes.
+  /// Elements of `tensor` are loaded from `buffer`: a memref of the same shape, or a flat one in row-major order. A tensor of
+  /// `i1` may be bound to bytes.
   void bindBuffer(mlir::Value tensor, mlir::Value buffer);
 
-  /// While bound, every element of `tensor` asked for is `scalar`: for the accumulator of an anchor and for reduced values of a row.
-  /// The caller guarantees that only the element at its current position is asked for.
+  /// While bound, every element of `tensor` asked for is `scalar`: for the accumulator of an anchor and for reduced values of a
+  /// row. The caller guarantees that only the element at its current position is asked for.
   void bindScalar(mlir::Value tensor, mlir::Value scalar);
 
-  /// The element of `tensor` at exactly these `indices` is `value`; used inside of the block of `value` only. Other elements are computed as
-  /// usual, so a wrong guess about what will be asked for costs time, not correctness.
+  /// The element of `tensor` at exactly these `indices` is `value`; used inside of the block of `value` only. Other elements are
+  /// computed as usual, so a wrong guess about what will be asked for costs time, not correctness.
   void bindElement(mlir::Value tensor, llvm::ArrayRef<mlir::Value> indices, mlir::Value value);
 
   /// The element of `tensor` at `indices` (one `index` value a dimension), of the tensor's element type.
@@ -56,12 +57,13 @@ public:
   /// A scalar value of the kernel body (a constant, or computed from scalars); null after an error.
   mlir::Value emitScalar(mlir::Value scalar);
 
-  /// Emits the combining body of a reduction for one element: `inputs` and `accumulators` stand for the block arguments in order, `loops`
-  /// for the iteration space (for `linalg.index`). Returns the yielded values; empty after an error.
+  /// Emits the combining body of a reduction for one element: `inputs` and `accumulators` stand for the block arguments in order,
+  /// `loops` for the iteration space (for `linalg.index`). Returns the yielded values; empty after an error.
   llvm::SmallVector<mlir::Value> emitBody(mlir::linalg::LinalgOp op, llvm::ArrayRef<mlir::Value> loops,
                                           llvm::ArrayRef<mlir::Value> inputs, llvm::ArrayRef<mlir::Value> accumulators);
 
-  /// The value of operand `operand` of `op` (its block argument) at the point `loops` of the iteration space; null after an error.
+  /// The value of operand `operand` of `op` (its block argument) at the point `loops` of the iteration space; null after an
+  /// error.
   mlir::Value emitOperand(mlir::linalg::LinalgOp op, mlir::OpOperand &operand, llvm::ArrayRef<mlir::Value> loops);
 
   /// Index arithmetic that shares its values with the emitted code.
@@ -75,7 +77,8 @@ private:
   mlir::Value emitLoad(mlir::Value tensor, mlir::Value buffer, llvm::ArrayRef<mlir::Value> indices);
   mlir::Value emitStructured(mlir::linalg::LinalgOp op, unsigned result, llvm::ArrayRef<mlir::Value> indices);
   llvm::SmallVector<mlir::Value> emitReduction(mlir::linalg::LinalgOp op, llvm::SmallVector<mlir::Value> loops);
-  llvm::SmallVector<mlir::Value> emitAt(mlir::linalg::LinalgOp op, llvm::ArrayRef<mlir::Value> loops, mlir::ValueRange accumulators);
+  llvm::SmallVector<mlir::Value> emitAt(mlir::linalg::LinalgOp op, llvm::ArrayRef<mlir::Value> loops,
+                                        mlir::ValueRange accumulators);
   mlir::LogicalResult emitBodyOp(mlir::Operation &op, llvm::ArrayRef<mlir::Value> loops, mlir::IRMapping &mapping);
   mlir::Operation *cloneWithRegions(mlir::Operation &op, llvm::ArrayRef<mlir::Value> loops, mlir::IRMapping &mapping);
   mlir::Value resolve(mlir::Value value, mlir::IRMapping &mapping);
@@ -105,9 +108,9 @@ private:
   mlir::Value emitDot(mlir::Location loc, llvm::ArrayRef<int64_t> extents,
                       llvm::function_ref<mlir::Value(llvm::ArrayRef<mlir::Value>)> lhs,
                       llvm::function_ref<mlir::Value(llvm::ArrayRef<mlir::Value>)> rhs);
-  mlir::Value emitPadded(mlir::Location loc, mlir::Value input, llvm::ArrayRef<mlir::Value> indices, llvm::ArrayRef<int64_t> kernel,
-                         llvm::ArrayRef<int64_t> strides, llvm::ArrayRef<int64_t> dilations, llvm::ArrayRef<int64_t> pads,
-                         llvm::ArrayRef<mlir::Value> taps, mlir::Value channel);
+  mlir::Value emitPadded(mlir::Location loc, mlir::Value input, llvm::ArrayRef<mlir::Value> indices,
+                         llvm::ArrayRef<int64_t> kernel, llvm::ArrayRef<int64_t> strides, llvm::ArrayRef<int64_t> dilations,
+                         llvm::ArrayRef<int64_t> pads, llvm::ArrayRef<mlir::Value> taps, mlir::Value channel);
 
   /// Sequential loops over `extents` that carry `inits`; null values after an error of `body`.
   llvm::SmallVector<mlir::Value>

@@ -11,12 +11,12 @@
 
 namespace ogc::codegen {
 
-/// True if `value` is defined in the block of the insertion point or in a block around it. While a kernel is built from front to back this
-/// means that it dominates the insertion point.
+/// True if `value` is defined in the block of the insertion point or in a block around it. While a kernel is built from front to
+/// back this means that it dominates the insertion point.
 bool isVisible(mlir::OpBuilder &builder, mlir::Value value);
 
-/// Arithmetic on `index` values: constants are folded, equal operations that are still visible are shared, and splitting undoes an
-/// earlier joining of the same extents. All values are non-negative, so division is unsigned.
+/// Arithmetic on `index` values: constants are folded, equal operations that are still visible are shared, and splitting undoes
+/// an earlier joining of the same extents. All values are non-negative, so division is unsigned.
 class IndexMath {
 public:
   explicit IndexMath(mlir::OpBuilder &builder) : builder(builder) {}
@@ -53,7 +53,8 @@ private:
 
   mlir::Value shared(Kind kind, mlir::Location loc, mlir::Value lhs, mlir::Value rhs);
   mlir::Value applyBinary(mlir::Location loc, mlir::AffineBinaryOpExpr expr, llvm::ArrayRef<mlir::Value> dims);
-  void splitRaw(mlir::Location loc, mlir::Value position, llvm::ArrayRef<int64_t> extents, llvm::MutableArrayRef<mlir::Value> out);
+  void splitRaw(mlir::Location loc, mlir::Value position, llvm::ArrayRef<int64_t> extents,
+                llvm::MutableArrayRef<mlir::Value> out);
 
   /// One index with the extent that it runs over.
   struct Part {

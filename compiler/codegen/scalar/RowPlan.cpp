@@ -32,15 +32,17 @@ static bool isReduction(Operation *op) {
   return structured && structured.getNumReductionLoops() != 0;
 }
 
-/// The operation that joins accumulator `position` with an element: binary, with a known neutral element, result yielded directly.
+/// The operation that joins accumulator `position` with an element: binary, with a known neutral element, result yielded
+/// directly.
 static Operation *findCombiner(linalg::LinalgOp op, unsigned position) {
   Block *body = op.getBlock();
   BlockArgument accumulator = op.getMatchingBlockArgument(op.getDpsInitOperand(position));
   Operation *combiner = body->getTerminator()->getOperand(position).getDefiningOp();
   if (!combiner || !accumulator.hasOneUse() || *accumulator.user_begin() != combiner || combiner->getNumOperands() != 2 ||
-      combiner->getBlock() != body || !isa<arith::AddFOp, arith::MulFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
-                                           arith::MinNumFOp, arith::AddIOp, arith::MulIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp,
-                                           arith::MaxSIOp, arith::MinSIOp, arith::MaxUIOp, arith::MinUIOp>(combiner))
+      combiner->getBlock() != body ||
+      !isa<arith::AddFOp, arith::MulFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp, arith::AddIOp,
+           arith::MulIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::MaxSIOp, arith::MinSIOp, arith::MaxUIOp,
+           arith::MinUIOp>(combiner))
     return nullptr;
   // The combined value must not leave through another result.
   if (!combiner->hasOneUse() || !arith::getNeutralElement(combiner))
@@ -64,7 +66,8 @@ static bool isCostly(Operation &op) {
 /// True if `value` is the result of an element-wise operation whose body takes long.
 static bool isCostly(Value value) {
   auto structured = value.getDefiningOp<linalg::LinalgOp>();
-  return structured && structured.getNumReductionLoops() == 0 && llvm::any_of(*structured.getBlock(), [](Operation &op) { return isCostly(op); });
+  return structured && structured.getNumReductionLoops() == 0 &&
+         llvm::any_of(*structured.getBlock(), [](Operation &op) { return isCostly(op); });
 }
 
 namespace {
@@ -212,7 +215,8 @@ SmallVector<Value> RowPlan::accumulate(ElementEmitter &emitter, const RowReducti
 Value RowPlan::combine(OpBuilder &builder, const RowReduction &reduction, unsigned result, Value lhs, Value rhs) {
   Operation *combiner = reduction.combiners[result];
   return builder
-      .create(combiner->getLoc(), combiner->getName().getIdentifier(), ValueRange{lhs, rhs}, combiner->getResultTypes(), combiner->getAttrs())
+      .create(combiner->getLoc(), combiner->getName().getIdentifier(), ValueRange{lhs, rhs}, combiner->getResultTypes(),
+              combiner->getAttrs())
       ->getResult(0);
 }
 
@@ -227,7 +231,8 @@ LogicalResult RowPlan::finish(OpBuilder &builder, ElementEmitter &emitter, const
       return failure();
     // A start that is the neutral element, as usual, adds nothing.
     Attribute constant;
-    bool isNeutral = matchPattern(start, m_Constant(&constant)) && constant == *arith::getNeutralElement(reduction.combiners[result]);
+    bool isNeutral =
+        matchPattern(start, m_Constant(&constant)) && constant == *arith::getNeutralElement(reduction.combiners[result]);
     Value total = isNeutral ? accumulators[result] : combine(builder, reduction, result, start, accumulators[result]);
     SmallVector<Value> indices;
     for (AffineExpr expr : op.getMatchingIndexingMap(init).getResults())

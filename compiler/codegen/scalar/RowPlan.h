@@ -3,8 +3,8 @@
 // A row kernel walks rows of a domain [rows, width]: first the reductions, stage by stage, then the outputs. Both targets do
 //
 //   for each row:
-//     for each stage:   accumulators start at `neutral`; for each column: `accumulate`; then `finish` (combine partial sums, add the init)
-//     for each output:  per column (or once, for a reduced one) emit its element and store it
+//     for each stage:   accumulators start at `neutral`; for each column: `accumulate`; then `finish` (combine partial sums, add
+//     the init) for each output:  per column (or once, for a reduced one) emit its element and store it
 //
 // All elements are pulled through ElementEmitter, so the plan decides speed only, never values.
 //
@@ -48,7 +48,8 @@ struct RowPlan {
   static mlir::FailureOr<RowPlan> analyze(mlir::Block &body);
 
   /// Indices of a tensor over the domain, or of a reduced one (`column` is null), at one position.
-  static llvm::SmallVector<mlir::Value> indicesAt(IndexMath &math, mlir::Value tensor, int64_t rows, mlir::Value row, mlir::Value column);
+  static llvm::SmallVector<mlir::Value> indicesAt(IndexMath &math, mlir::Value tensor, int64_t rows, mlir::Value row,
+                                                  mlir::Value column);
 
   /// What the accumulators start from before the first column: the neutral elements of the combiners.
   static llvm::SmallVector<mlir::Value> neutral(mlir::OpBuilder &builder, const RowReduction &reduction);
@@ -58,11 +59,12 @@ struct RowPlan {
                                                    mlir::Value column, llvm::ArrayRef<mlir::Value> accumulators);
 
   /// `lhs` and `rhs` of result number `result` joined by its combiner.
-  static mlir::Value combine(mlir::OpBuilder &builder, const RowReduction &reduction, unsigned result, mlir::Value lhs, mlir::Value rhs);
+  static mlir::Value combine(mlir::OpBuilder &builder, const RowReduction &reduction, unsigned result, mlir::Value lhs,
+                             mlir::Value rhs);
 
   /// Combines the accumulators of a whole row with the initial values of the reduction and binds the results in `emitter`.
-  static mlir::LogicalResult finish(mlir::OpBuilder &builder, ElementEmitter &emitter, const RowReduction &reduction, mlir::Value row,
-                                    llvm::ArrayRef<mlir::Value> accumulators);
+  static mlir::LogicalResult finish(mlir::OpBuilder &builder, ElementEmitter &emitter, const RowReduction &reduction,
+                                    mlir::Value row, llvm::ArrayRef<mlir::Value> accumulators);
 };
 
 } // namespace ogc::codegen

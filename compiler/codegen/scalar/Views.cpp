@@ -12,7 +12,8 @@ namespace ogc::codegen {
 static RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// An `scf.if` with one result, or only the branch taken when the condition is a constant.
-Value ElementEmitter::emitIf(Location loc, Type type, Value condition, function_ref<Value()> then, function_ref<Value()> otherwise) {
+Value ElementEmitter::emitIf(Location loc, Type type, Value condition, function_ref<Value()> then,
+                             function_ref<Value()> otherwise) {
   if (std::optional<int64_t> known = math.constantValue(condition))
     return *known ? then() : otherwise();
   auto choice = scf::IfOp::create(builder, loc, TypeRange{type}, condition, /*addThenBlock=*/true, /*addElseBlock=*/true);
@@ -43,8 +44,7 @@ Value ElementEmitter::emitTensorOp(Operation *op, ArrayRef<Value> indices) {
         ArrayRef<int64_t> extents = tensorType(collapse.getSrc()).getShape();
         SmallVector<Value> source(extents.size(), math.constant(loc, 0));
         for (auto [index, group] : llvm::zip_equal(indices, collapse.getReassociationIndices()))
-          for (auto [offset, value] :
-               llvm::enumerate(math.delinearize(loc, index, extents.slice(group.front(), group.size()))))
+          for (auto [offset, value] : llvm::enumerate(math.delinearize(loc, index, extents.slice(group.front(), group.size()))))
             source[group[offset]] = value;
         return emit(collapse.getSrc(), source);
       })
@@ -80,9 +80,12 @@ Value ElementEmitter::emitTensorOp(Operation *op, ArrayRef<Value> indices) {
       })
       .Case([&](arith::ConstantOp constant) { return emitConstant(constant, indices); })
       .Case([&](arith::SelectOp select) -> Value { // an element-wise select that was not turned into a generic
-        auto pick = [&](Value operand) { return isa<RankedTensorType>(operand.getType()) ? emit(operand, indices) : emitScalar(operand); };
+        auto pick = [&](Value operand) {
+          return isa<RankedTensorType>(operand.getType()) ? emit(operand, indices) : emitScalar(operand);
+        };
         Value condition = pick(select.getCondition());
-        Value onTrue = condition ? pick(select.getTrueValue()) : Value(), onFalse = onTrue ? pick(select.getFalseValue()) : Value();
+        Value onTrue = condition ? pick(select.getTrueValue()) : Value(),
+              onFalse = onTrue ? pick(select.getFalseValue()) : Value();
         return onFalse ? Value(arith::SelectOp::create(builder, loc, condition, onTrue, onFalse)) : Value();
       })
       .Default([&](Operation *) -> Value {
@@ -194,7 +197,8 @@ Value ElementEmitter::emitPad(tensor::PadOp op, ArrayRef<Value> indices) {
     inside = inside ? builder.createOrFold<arith::AndIOp>(loc, inside, condition) : condition;
   }
   auto take = [&] { return emit(op.getSource(), source); };
-  return inside ? emitIf(loc, op.getResultType().getElementType(), inside, take, [&] { return emitRegion(op, indices); }) : take();
+  return inside ? emitIf(loc, op.getResultType().getElementType(), inside, take, [&] { return emitRegion(op, indices); })
+                : take();
 }
 
 Value ElementEmitter::emitInsert(tensor::InsertOp op, ArrayRef<Value> indices) {
@@ -207,8 +211,9 @@ Value ElementEmitter::emitInsert(tensor::InsertOp op, ArrayRef<Value> indices) {
     Value equal = builder.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, index, position);
     same = builder.createOrFold<arith::AndIOp>(loc, same, equal);
   }
-  return emitIf(loc, op.getScalar().getType(), same, [&] { return emitScalar(op.getScalar()); },
-                [&] { return emit(op.getDest(), indices); });
+  return emitIf(
+      loc, op.getScalar().getType(), same, [&] { return emitScalar(op.getScalar()); },
+      [&] { return emit(op.getDest(), indices); });
 }
 
 /// The value yielded by the region of `tensor.pad` or `tensor.generate` at `indices`.
@@ -252,8 +257,9 @@ Value ElementEmitter::emitFromElements(tensor::FromElementsOp op, unsigned first
   if (first + 1 >= op.getElements().size())
     return emitScalar(op.getElements().back());
   Value position = math.linearize(loc, indices, tensorType(op.getResult()).getShape());
-  return emitIf(loc, tensorType(op.getResult()).getElementType(), math.lessThan(loc, position, first + 1),
-                [&] { return emitScalar(op.getElements()[first]); }, [&] { return emitFromElements(op, first + 1, indices); });
+  return emitIf(
+      loc, tensorType(op.getResult()).getElementType(), math.lessThan(loc, position, first + 1),
+      [&] { return emitScalar(op.getElements()[first]); }, [&] { return emitFromElements(op, first + 1, indices); });
 }
 
 } // namespace ogc::codegen
