@@ -58,6 +58,8 @@ enum class WeightsMode {
 
 /// Everything in a bundle that the cg module does not say.
 struct BundleParts {
+  /// "sm_90", "cpu", …: a graph of copies alone has targets but no code.
+  std::vector<std::string> targets;
   std::vector<CubinImage> cubins;
   std::string sharedObject; // empty: no cpu target
   std::string cpuTriple = "x86_64-unknown-linux-gnu";

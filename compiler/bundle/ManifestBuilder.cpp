@@ -254,19 +254,9 @@ ManifestBuilder::Offset<fb::Provenance> ManifestBuilder::buildProvenance() {
   return fb::CreateProvenance(builder_, producer, model, hash, flags, versions);
 }
 
-std::vector<std::string> ManifestBuilder::targets() const {
-  std::vector<std::string> names;
-  for (const CubinImage &cubin : parts_.cubins)
-    if (!llvm::is_contained(names, cubin.arch))
-      names.push_back(cubin.arch);
-  if (!parts_.sharedObject.empty())
-    names.push_back("cpu");
-  return names;
-}
-
 LogicalResult ManifestBuilder::build(ArrayRef<WrittenBlob> blobs, const SectionSizes &sizes, uint64_t weightsChecksum) {
   auto provenance = buildProvenance();
-  auto targetVector = strings(targets());
+  auto targetVector = strings(parts_.targets);
   auto blobVector = buildBlobs(blobs);
   auto kernels = buildKernels();
   auto graphs = buildGraphs();

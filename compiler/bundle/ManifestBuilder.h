@@ -52,7 +52,6 @@ private:
   Offset<fb::Node> buildNode(mlir::Operation *op);
   Offset<fb::Gemm> buildGemm(cg::GemmOp op);
   Offset<fb::Provenance> buildProvenance();
-  std::vector<std::string> targets() const;
   uint32_t kernelIndex(mlir::Operation *op, llvm::StringRef name);
   fb::DataType dataType(mlir::Operation *op, mlir::Type type);
 

@@ -129,6 +129,7 @@ LogicalResult generateCode(ModuleOp module, const CompileOptions &options, bundl
     return failure();
   if (failed(generateCuda(kernels, options, parts)))
     return failure();
+  parts.targets = options.targets;
   parts.weightsMode = options.weights == "none"       ? bundle::WeightsMode::None
                       : options.weights == "external" ? bundle::WeightsMode::External
                                                       : bundle::WeightsMode::Inline;

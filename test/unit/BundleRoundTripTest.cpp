@@ -41,6 +41,7 @@ protected:
     context_.printOpOnDiagnostic(false);
     char folder[] = "/tmp/ogc-test-XXXXXX";
     folder_ = mkdtemp(folder);
+    parts_.targets = {"cpu"};
     parts_.sharedObject = "no code";
     parts_.kernels = {{"k", {}, bundle::CpuEntry{"k", 4}}};
     parts_.provenance = {"model.onnx", "xxh64:0", {"--precision fp32"}, {"llvm 22"}};

@@ -4,9 +4,11 @@
 #include "compiler/codegen/cpu/NativeLayout.h"
 #include "compiler/codegen/cpu/Passes.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -57,6 +59,7 @@ public:
 
   LogicalResult run() {
     for (bool found = true; found;) {
+      foldReshapes();
       SmallVector<kern::RegionOp> ready;
       module.walk([&](kern::RegionOp region) {
         if (llvm::all_of(region.getInputs(), [](Value input) { return bool(constantOf(input)); }))
@@ -78,6 +81,33 @@ private:
   static ElementsAttr constantOf(Value value) {
     auto constant = value.getDefiningOp<arith::ConstantOp>();
     return constant ? dyn_cast<ElementsAttr>(constant.getValue()) : ElementsAttr();
+  }
+
+  /// A reshape of a constant is the same bytes under another type.
+  void foldReshapes() {
+    SmallVector<Operation *> reshapes;
+    module.walk([&](Operation *op) {
+      if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
+        reshapes.push_back(op);
+    });
+    for (Operation *reshape : reshapes) {
+      auto type = cast<RankedTensorType>(reshape->getResult(0).getType());
+      ElementsAttr value = constantOf(reshape->getOperand(0));
+      if (auto dense = dyn_cast_or_null<DenseElementsAttr>(value))
+        value = dense.reshape(type);
+      else if (auto resource = dyn_cast_or_null<DenseResourceElementsAttr>(value))
+        value = DenseResourceElementsAttr::get(type, resource.getRawHandle());
+      else
+        continue;
+      builder.setInsertionPoint(reshape);
+      auto old = reshape->getOperand(0).getDefiningOp<arith::ConstantOp>();
+      auto constant = arith::ConstantOp::create(builder, old.getLoc(), value);
+      constant->setDiscardableAttrs(old->getDiscardableAttrDictionary());
+      reshape->getResult(0).replaceAllUsesWith(constant);
+      reshape->erase();
+      if (old->use_empty())
+        old->erase();
+    }
   }
 
   static FailureOr<SmallVector<ConstantView>> viewInputs(kern::RegionOp region) {
@@ -179,17 +209,19 @@ private:
 
   /// Frees the memory of constants that no operation holds any more.
   void releaseUnused() {
-    llvm::DenseSet<Attribute> alive;
+    // By key: constants of different types may hold the same memory.
+    llvm::StringSet<> alive;
     module.walk([&](Operation *op) {
       for (NamedAttribute attribute : op->getAttrs())
-        if (isa<DenseResourceElementsAttr>(attribute.getValue()))
-          alive.insert(attribute.getValue());
+        if (auto resource = dyn_cast<DenseResourceElementsAttr>(attribute.getValue()))
+          alive.insert(resource.getRawHandle().getKey());
       if (auto constant = dyn_cast<arith::ConstantOp>(op))
-        alive.insert(constant.getValue());
+        if (auto resource = dyn_cast<DenseResourceElementsAttr>(constant.getValue()))
+          alive.insert(resource.getRawHandle().getKey());
     });
     auto &manager = DenseResourceElementsHandle::getManagerInterface(module.getContext());
     for (DenseResourceElementsAttr resource : dropped)
-      if (!alive.contains(resource))
+      if (!alive.contains(resource.getRawHandle().getKey()))
         manager.getBlobManager().update(resource.getRawHandle().getKey(), AsmResourceBlob());
   }
 
