@@ -33,7 +33,9 @@ void addLowerPasses(const CompileOptions &options, OpPassManager &manager) {
   ConvertPrecisionOptions precision;
   precision.precision = options.precision;
   manager.addPass(createConvertPrecision(precision));
-  manager.addPass(createLowerOnnx());
+  LowerOnnxOptions lower;
+  lower.packWeights = options.gemm != "cublaslt";
+  manager.addPass(createLowerOnnx(lower));
   manager.addPass(createCSEPass());
 }
 
@@ -50,6 +52,8 @@ void addFusePasses(OpPassManager &manager) {
 
 void addPlanPasses(const CompileOptions &options, OpPassManager &manager) {
   manager.addPass(createBuildGraph());
+  if (options.gemm == "cublaslt")
+    manager.addPass(createSelectGemmProvider());
   manager.addPass(createPlanArena());
   DeriveEdgesOptions edges;
   edges.serial = options.serial;

@@ -46,7 +46,9 @@ def Cg_KernelOp : Cg_NodeOp<"kernel"> {
 def Cg_GemmOp : Cg_NodeOp<"gemm"> {
   let summary = "a matrix product done by a library, recorded into the graph when it is loaded";
   let description = [{
-    Row-major `D[b] = epilogue(A[b] B[b] + bias)`, accumulated in f32. `args` are A `[batch, m, k]`, B `[batch or 1, k, n]` (with `transpose_b`
+    Row-major `D[b] = activation(A[b] B[b] + bias)`, or `D[b] = A[b] B[b] + bias + residual[b]`: an activation and a residual together have no
+    library form, and the fallback runs. Everything is accumulated in f32 and rounded to `result_type` once, also where the fallback
+    rounds in between; bias and residual have elements of `result_type`. `args` are A `[batch, m, k]`, B `[batch or 1, k, n]` (with `transpose_b`
     `[.., n, k]`), bias `[n]` when `has_bias`, residual `[batch, m, n]` when `has_residual`, then D `[batch, m, n]`. `activation` is "", "relu" or "gelu_tanh".
     `fallback` is the kernel of the same arguments that runs where the library is missing (the cpu target).
   }];

@@ -56,7 +56,7 @@ ElementsAttr signlessElements(ElementsAttr value) {
 /// Lowers one function.
 class FunctionLowering {
 public:
-  FunctionLowering(func::FuncOp fn, kern::MathMode math) : fn(fn), math(math) {}
+  FunctionLowering(func::FuncOp fn, const LoweringOptions &options) : fn(fn), options(options) {}
 
   LogicalResult run() {
     if (!fn.getBody().hasOneBlock())
@@ -180,7 +180,7 @@ private:
       }
     }
     onnx::OnnxOp view(op);
-    Node node(view, values, math);
+    Node node(view, values, options);
     if (failed(lowering(node))) {
       reason = node.reason.empty() ? "cannot be lowered" : node.reason;
       return failure();
@@ -200,16 +200,22 @@ private:
   }
 
   func::FuncOp fn;
-  kern::MathMode math;
+  LoweringOptions options;
   Values values;
   SmallVector<Operation *> old; ///< operations of the onnx dialect, erased at the end
   int failures = 0;
 };
 
 class LowerOnnx : public impl::LowerOnnxBase<LowerOnnx> {
+public:
+  using LowerOnnxBase::LowerOnnxBase;
+
+private:
   void runOnOperation() override {
     auto mathAttr = getOperation()->getAttrOfType<StringAttr>("ogc.math");
-    kern::MathMode math = mathAttr && mathAttr.getValue() == "tf32" ? kern::MathMode::TF32 : kern::MathMode::IEEE;
+    LoweringOptions options;
+    options.math = mathAttr && mathAttr.getValue() == "tf32" ? kern::MathMode::TF32 : kern::MathMode::IEEE;
+    options.packWeights = packWeights;
     // Builders report operands of impossible shapes as errors and go on: none of them may be lost.
     bool ok = true;
     ScopedDiagnosticHandler errors(&getContext(), [&](Diagnostic &diagnostic) {
@@ -217,7 +223,7 @@ class LowerOnnx : public impl::LowerOnnxBase<LowerOnnx> {
       return failure(); // the next handler prints it
     });
     for (auto fn : getOperation().getOps<func::FuncOp>())
-      if (!fn.isExternal() && failed(FunctionLowering(fn, math).run()))
+      if (!fn.isExternal() && failed(FunctionLowering(fn, options).run()))
         ok = false;
     if (!ok)
       return signalPassFailure();

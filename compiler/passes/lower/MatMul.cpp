@@ -98,7 +98,7 @@ Value anchorMatmul(Node &n, Value lhs, Value rhs, bool rhsIsConstant, ArrayRef<i
     // One weight for all: the leading dimensions of lhs are rows.
     Value rows = reshape(n.b, lhs, {1, numElements(shapeOf(lhs).drop_back(1)), k});
     Rhs weight;
-    if (rhsIsConstant) {
+    if (rhsIsConstant && n.packWeights) {
       weight = {packPanels(n.b, reshape(n.b, rhs, {k, columns}), false), true, false};
     } else {
       auto [source, transposed] = lookThroughTranspose(n.b, rhs);
@@ -175,7 +175,7 @@ LogicalResult gemm(Node &n) {
   int64_t k = shapeOf(lhs)[1];
   if (isAnchorElement(n.outElement())) {
     Rhs weight;
-    if (n.isConstantIn(1))
+    if (n.isConstantIn(1) && n.packWeights)
       weight = {packPanels(n.b, n.in(1), transB), true, false};
     else
       weight = {reshape(n.b, n.in(1), transB ? Shape{1, columns, k} : Shape{1, k, columns}), false, transB};

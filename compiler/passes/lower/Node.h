@@ -17,16 +17,23 @@ struct Values {
   llvm::DenseSet<mlir::Value> constants;            ///< onnx values computed from constants only
 };
 
+/// Choices that hold for the whole module.
+struct LoweringOptions {
+  kern::MathMode math = kern::MathMode::IEEE;
+  bool packWeights = true; ///< constant right operands of products in panels
+};
+
 /// An operator being lowered: reads operands (lowered) and attributes, builds operations at the operator's place with its
 /// location, and takes the results in order.
 class Node {
 public:
-  Node(onnx::OnnxOp &op, const Values &values, kern::MathMode math)
-      : op(op), b(op.getLoc(), op.getOperation()), math(math), values(values) {}
+  Node(onnx::OnnxOp &op, const Values &values, const LoweringOptions &options)
+      : op(op), b(op.getLoc(), op.getOperation()), math(options.math), packWeights(options.packWeights), values(values) {}
 
   onnx::OnnxOp &op;
   Builder b;
   const kern::MathMode math;
+  const bool packWeights;
 
   /// The i-th operand, or null when absent.
   mlir::Value in(int i) const;

@@ -40,6 +40,8 @@ def LowerOnnx : Pass<"ogc-lower-onnx", "::mlir::ModuleOp"> {
                          iterator_types = ["parallel", "parallel"]} ins(%x, %b) outs(%e) { arith.addf ... }
     ```
   }];
+  let options = [Option<"packWeights", "pack-weights", "bool", "true",
+                        "constant right operands of products in panels; false: as they are, for a library that takes no panels">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect", "::ogc::kern::KernDialect"];
 }

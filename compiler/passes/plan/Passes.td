@@ -29,6 +29,27 @@ def BuildGraph : Pass<"ogc-build-graph", "::mlir::ModuleOp"> {
   let dependentDialects = ["::ogc::cg::CgDialect"];
 }
 
+def SelectGemmProvider : Pass<"ogc-select-gemm-provider", "::mlir::ModuleOp"> {
+  let summary = "hand matrix products over to the library where it computes the whole kernel";
+  let description = [{
+    A kernel of schedule `matmul` becomes `cg.gemm`, in all its launches, when it is nothing but a product of two dense inputs (no panels, no
+    views but reshapes) with an epilogue that the library has: a bias along the columns, then relu or gelu (tanh form), or a bias and a
+    residual without activation, each of the result's element type; all in f32, or f16 or bf16 with a result of that type or f32. The kernel stays as the
+    fallback, its arguments in the order of the node's. Every other product stays a kernel of ours: another activation, a scale, several
+    results, an input of two roles. Must run before edges are derived.
+
+    ```mlir
+    kern.kernel @k0 … {                                       // out = relu(a * b + bias)
+    ^bb0(%bias: tensor<16xf32>, %a: tensor<1x4x8xf32>, %b: tensor<1x8x16xf32>): …
+    cg.kernel @k0 [#cg.slice<weights, 0, …>, #cg.slice<inputs, 0, …>, #cg.slice<weights, 256, …>, #cg.slice<outputs, 0, …>]
+    // becomes
+    ^bb0(%a: tensor<1x4x8xf32>, %b: tensor<1x8x16xf32>, %bias: tensor<16xf32>): …
+    cg.gemm @k0 [#cg.slice<inputs, 0, …>, #cg.slice<weights, 256, …>, #cg.slice<weights, 0, …>, #cg.slice<outputs, 0, …>]
+        {activation = "relu", batch = 1, m = 4, n = 16, k = 8, has_bias, element_type = f32, result_type = f32}
+    ```
+  }];
+}
+
 def PlanArena : Pass<"ogc-plan-arena", "::mlir::ModuleOp"> {
   let summary = "let scratch buffers with disjoint lifetimes share bytes";
   let description = [{
