@@ -82,7 +82,7 @@ class Session:
         case.facts["error"] = max(errors)
         if not case.facts["error"] <= TOLERANCE[case.precision]:
             case.fail(f"relative error {case.facts['error']:.2e}, allowed {TOLERANCE[case.precision]}")
-        self.ogc.verify(bundle, "--replays", self.options.replays, "--poison", "--tolerance", TOLERANCE[case.precision], device="cuda:0")
+        self.ogc.verify(bundle, "--replays", self.options.replays, "--poison", "--new-inputs", "--tolerance", TOLERANCE[case.precision], device="cuda:0")
         times = self.ogc.bench(bundle, device="cuda:0", iterations=self.options.iterations)
         case.facts.update({key: times[key] for key in ("device_us", "wall_us", "pipelined_us", "executable_nodes", "load_ms", "prepare_ms")
                            if key in times})

@@ -23,7 +23,7 @@ using Outputs = std::vector<std::vector<std::byte>>;
 
 struct VerifyOptions : SessionOptions {
   unsigned randomOrders = 0, replays = 1;
-  bool poison = false, nodes = false, json = false;
+  bool poison = false, nodes = false, newInputs = false, json = false;
   double tolerance = 0; // 0: by precision
 };
 
@@ -47,10 +47,12 @@ public:
 
 private:
   /// One run; the scratch and the outputs are filled with 0xFF before where `poison`.
-  Result<Outputs> runOnce(runtime::Context &context, bool poison);
+  Result<Outputs> runOnce(runtime::Context &context, bool poison) { return runOnce(session_, context, poison); }
+  Result<Outputs> runOnce(const Session &session, runtime::Context &context, bool poison);
+  Status checkNewInputs(runtime::Context &context, runtime::Context &cpu, const Outputs &before);
   Status checkOrders(runtime::Context &context);
   Status checkSame(runtime::Context &context, const Outputs &expected, unsigned times, bool poison, const std::string &what);
-  void compareOutputs(const Outputs &actual);
+  void compareOutputs(const Outputs &actual, const Outputs &expected, const std::string &prefix);
   void requireEqual(const Outputs &actual, const Outputs &expected, const std::string &what);
 
   const VerifyOptions &options_;
@@ -60,8 +62,8 @@ private:
   std::vector<Check> checks_;
 };
 
-Result<Outputs> Verifier::runOnce(runtime::Context &context, bool poison) {
-  OGC_RETURN_IF_ERROR(uploadInputs(session_, context));
+Result<Outputs> Verifier::runOnce(const Session &session, runtime::Context &context, bool poison) {
+  OGC_RETURN_IF_ERROR(uploadInputs(session, context));
   if (poison) {
     OGC_RETURN_IF_ERROR(context.fill(fb::Section::Scratch, 0xFF));
     OGC_RETURN_IF_ERROR(context.fill(fb::Section::Outputs, 0xFF));
@@ -115,12 +117,29 @@ Status Verifier::checkOrders(runtime::Context &context) {
   return context.setOrder(0);
 }
 
-void Verifier::compareOutputs(const Outputs &actual) {
+/// Writes other inputs into the same buffers: the next replay must see them, and nothing of the run before.
+Status Verifier::checkNewInputs(runtime::Context &context, runtime::Context &cpu, const Outputs &before) {
+  Session changed = session_;
+  const auto &bindings = *session_.graph->inputs();
+  for (unsigned i = 0; i < bindings.size(); ++i)
+    changed.inputs[i] = drawInput(*bindings.Get(i), options_.seed + 1000 + i, options_.intRange);
+  Result<Outputs> expected = runOnce(changed, cpu, /*poison=*/false);
+  if (!expected.ok())
+    return expected.status();
+  Result<Outputs> actual = runOnce(changed, context, options_.poison);
+  if (!actual.ok())
+    return actual.status();
+  checks_.push_back({"new inputs", actual.value() != before, actual.value() != before ? "other outputs" : "the outputs are the old ones", {}});
+  compareOutputs(actual.value(), expected.value(), "new inputs, ");
+  return Status();
+}
+
+void Verifier::compareOutputs(const Outputs &actual, const Outputs &expected, const std::string &prefix) {
   const auto &bindings = *session_.graph->outputs();
   for (unsigned i = 0; i < bindings.size(); ++i) {
     const fb::Binding &binding = *bindings.Get(i);
-    Difference difference = compare(binding.type(), actual[i], reference_[i]);
-    std::string what = "output '" + binding.name()->str() + "'";
+    Difference difference = compare(binding.type(), actual[i], expected[i]);
+    std::string what = prefix + "output '" + binding.name()->str() + "'";
     if (!format::isFloat(binding.type())) {
       checks_.push_back({what,
                          difference.mismatches == 0,
@@ -157,7 +176,7 @@ Status Verifier::run() {
   if (onCpu)
     OGC_RETURN_IF_ERROR(checkSame(*context.value(), reference_, 1, options_.poison, "schedule order" + poisoned));
   else
-    compareOutputs(outputs.value());
+    compareOutputs(outputs.value(), reference_, "");
   if (options_.poison && !onCpu)
     OGC_RETURN_IF_ERROR(checkSame(*context.value(), outputs.value(), 1, /*poison=*/false, "without poisoned scratch"));
   if (options_.replays > 1)
@@ -165,6 +184,8 @@ Status Verifier::run() {
                                   std::to_string(options_.replays) + " replays"));
   if (options_.randomOrders != 0)
     OGC_RETURN_IF_ERROR(checkOrders(onCpu ? *context.value() : *cpu.value()));
+  if (options_.newInputs)
+    OGC_RETURN_IF_ERROR(checkNewInputs(*context.value(), *cpu.value(), outputs.value()));
   if (!options_.nodes)
     return Status();
   Result<std::vector<NodeDifference>> nodes = checkNodes(session_, *context.value(), *cpu.value(), tolerance_);
@@ -223,6 +244,8 @@ void addVerifyCommand(CLI::App &app, int &exitCode) {
       ->check(CLI::Range(1u, 1u << 24));
   command->add_flag("--poison", options->poison, "fills scratch and outputs with NaN patterns before each run");
   command->add_flag("--nodes", options->nodes, "also runs the nodes one by one on equal inputs and compares what each writes");
+  command->add_flag("--new-inputs", options->newInputs,
+                    "then writes other random inputs into the same buffers and compares the next run");
   command->add_option("--tolerance", options->tolerance,
                       "largest relative L2 error of a float output against the cpu target; by default 1e-4 for fp32, 5e-3 for "
                       "tf32, 2e-2 for 16 bits");

@@ -166,13 +166,24 @@ AffineMap broadcastMap(MLIRContext *context, ArrayRef<int64_t> from, ArrayRef<in
   return AffineMap::get(static_cast<unsigned>(to.size()), 0, exprs, context);
 }
 
+/// True when the extents of all loops follow from the operands that are no splats and the destination: only then may the splats go.
+static bool splatsAreFree(Builder &b, Operand init, ArrayRef<Operand> operands) {
+  SmallVector<AffineMap> maps;
+  for (const Operand &operand : operands)
+    if (!getSplat(operand.value))
+      maps.push_back(operand.map);
+  maps.push_back(init.map);
+  return static_cast<bool>(inversePermutation(concatAffineMaps(maps, b.getContext())));
+}
+
 /// Builds the generic: splat operands become constants of the body, `init` is the destination.
 static Value buildGeneric(Builder &b, Operand init, bool readsInit, ArrayRef<Operand> operands, ArrayRef<IteratorType> iterators,
                           Body body, bool widen) {
   SmallVector<Value> inputs;
   SmallVector<AffineMap> maps;
+  bool dropSplats = splatsAreFree(b, init, operands);
   for (const Operand &operand : operands) {
-    if (getSplat(operand.value))
+    if (dropSplats && getSplat(operand.value))
       continue;
     inputs.push_back(operand.value);
     maps.push_back(operand.map);
@@ -185,7 +196,7 @@ static Value buildGeneric(Builder &b, Operand init, bool readsInit, ArrayRef<Ope
     size_t next = 0;
     for (const Operand &operand : operands) {
       Value v;
-      if (DenseElementsAttr splat = getSplat(operand.value)) {
+      if (DenseElementsAttr splat = dropSplats ? getSplat(operand.value) : DenseElementsAttr()) {
         Type type = elementOf(operand.value), wide = computeType(type);
         if (widen && wide != type)
           v = s.cst(wide, splat.getSplatValue<APFloat>().convertToDouble());

@@ -45,3 +45,13 @@ func.func @transposed(%x: tensor<1x4x5x5xf32>, %w: tensor<4x2x3x3xf32>) -> tenso
       : (tensor<1x4x5x5xf32>, tensor<4x2x3x3xf32>) -> tensor<1x2x10x10xf32>
   return %0 : tensor<1x2x10x10xf32>
 }
+
+// A filter of equal values still gives the loops their extents.
+// CHECK-LABEL: func @grouped_splat
+// CHECK: linalg.generic
+// CHECK-SAME: tensor<2x2x2x3x3xf32>
+func.func @grouped_splat(%x: tensor<1x4x5x5xf32>) -> tensor<1x4x5x5xf32> {
+  %w = onnx.constant {value = dense<5.0e-01> : tensor<4x2x3x3xf32>} : tensor<4x2x3x3xf32>
+  %0 = "onnx.Conv"(%x, %w) {pads = array<i64: 1, 1, 1, 1>, group = 2 : i64} : (tensor<1x4x5x5xf32>, tensor<4x2x3x3xf32>) -> tensor<1x4x5x5xf32>
+  return %0 : tensor<1x4x5x5xf32>
+}
