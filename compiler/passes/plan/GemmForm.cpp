@@ -154,7 +154,10 @@ bool isGeluTanh(const Term &term, Term &x) {
   });
 }
 
+/// The addends of a sum, no more than one too many: product, bias and residual are all that a library adds.
 void collectAddends(const Term &term, SmallVectorImpl<Term> &addends) {
+  if (addends.size() > 3)
+    return;
   auto add = term.as<arith::AddFOp>();
   if (!add)
     return addends.push_back(term);
@@ -172,6 +175,8 @@ int64_t trailingElements(const Term &term) {
       all.push_back(static_cast<unsigned>(i));
   int64_t elements = 1;
   auto type = cast<RankedTensorType>(term.operand->get().getType());
+  if (!type.hasStaticShape() || llvm::any_of(loops, ShapedType::isDynamic))
+    return 0;
   for (auto [expr, extent] : llvm::zip(reader.getMatchingIndexingMap(term.operand).getResults(), type.getShape())) {
     if (extent == 1)
       continue;
@@ -194,7 +199,7 @@ class Matcher {
 public:
   std::optional<GemmForm> match(kern::KernelOp kernel) {
     Block &body = kernel.getBody().front();
-    auto yield = dyn_cast<kern::YieldOp>(body.getTerminator());
+    auto yield = body.empty() ? kern::YieldOp() : dyn_cast<kern::YieldOp>(body.back());
     auto matmul = dyn_cast_or_null<kern::MatmulOp>(kern::findAnchor(body));
     if (kernel.getSchedule() != kern::Schedule::Matmul || !matmul || matmul.getPacked() || !yield || yield.getNumOperands() != 1)
       return std::nullopt;
@@ -227,13 +232,16 @@ private:
     form.m = left.getDimSize(1);
     form.k = left.getDimSize(2);
     form.n = right.getDimSize(form.transposeB ? 1 : 2);
+    constexpr int64_t limit = int64_t(1) << 31; // the library counts in 32 bits
+    auto isCount = [](int64_t x) { return x > 0 && x < limit; };
+    if (!llvm::all_of(ArrayRef<int64_t>{form.batch, form.m, form.n, form.k}, isCount))
+      return false;
     if (right.getDimSize(0) == 1) {
       // One right operand for all: the batch is more rows.
       form.m *= form.batch;
       form.batch = 1;
     }
-    constexpr int64_t limit = int64_t(1) << 31; // the library counts in 32 bits
-    return llvm::all_of(ArrayRef<int64_t>{form.batch, form.m, form.n, form.k}, [](int64_t x) { return x > 0 && x < limit; });
+    return isCount(form.m);
   }
 
   bool matchEpilogue(Term root) {
