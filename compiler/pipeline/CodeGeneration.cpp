@@ -28,7 +28,8 @@ unsigned threadCount(const CompileOptions &options) {
   return options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
 }
 
-LogicalResult generateCpu(ArrayRef<kern::KernelOp> kernels, ModuleOp module, const CompileOptions &options, bundle::BundleParts &parts) {
+LogicalResult generateCpu(ArrayRef<kern::KernelOp> kernels, ModuleOp module, const CompileOptions &options,
+                          bundle::BundleParts &parts) {
   FailureOr<codegen::CpuTarget> target = codegen::CpuTarget::named(options.cpu);
   if (failed(target))
     return module.emitError() << "unknown processor '" << options.cpu << "' for the cpu target";

@@ -7,8 +7,8 @@
 #include "compiler/dialect/onnx/OnnxDialect.h"
 #include "compiler/import/Importer.h"
 #include "compiler/pipeline/CodeGeneration.h"
-#include "compiler/pipeline/Pipelines.h"
 #include "compiler/pipeline/PhaseRunner.h"
+#include "compiler/pipeline/Pipelines.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -54,8 +54,8 @@ void printSummary(ModuleOp module, llvm::StringRef path) {
       ++nodes;
       edges += node.getNumOperands();
     }
-    llvm::outs() << llvm::formatv("graph {0}: {1} nodes, {2} edges, scratch {3:f2} MB (bound {4:f2} MB)\n", graph.getSymName(), nodes, edges,
-                                  graph.getScratchBytes() / 1e6, graph.getScratchBoundBytes() / 1e6);
+    llvm::outs() << llvm::formatv("graph {0}: {1} nodes, {2} edges, scratch {3:f2} MB (bound {4:f2} MB)\n", graph.getSymName(),
+                                  nodes, edges, graph.getScratchBytes() / 1e6, graph.getScratchBoundBytes() / 1e6);
   }
 }
 
@@ -74,8 +74,8 @@ LogicalResult runIrPhases(ModuleOp module, const CompileOptions &options, PhaseR
 
 void loadDialects(MLIRContext &context) {
   DialectRegistry registry;
-  registry.insert<onnx::OnnxDialect, kern::KernDialect, cg::CgDialect, func::FuncDialect, arith::ArithDialect, linalg::LinalgDialect,
-                  math::MathDialect, tensor::TensorDialect>();
+  registry.insert<onnx::OnnxDialect, kern::KernDialect, cg::CgDialect, func::FuncDialect, arith::ArithDialect,
+                  linalg::LinalgDialect, math::MathDialect, tensor::TensorDialect>();
   codegen::registerCpuCodegenDialects(registry);
   context.appendDialectRegistry(registry);
   context.loadAllAvailableDialects();

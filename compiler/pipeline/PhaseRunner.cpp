@@ -37,8 +37,8 @@ LogicalResult PhaseRunner::runPasses(Phase phase, ModuleOp module, llvm::functio
     PassManager manager(module.getContext());
     if (options.printIrAfterAll)
       manager.enableIRPrinting([](Pass *, Operation *) { return false; }, [](Pass *, Operation *) { return true; },
-                               /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/true, /*printAfterOnlyOnFailure=*/false, llvm::errs(),
-                               printingFlags());
+                               /*printModuleScope=*/true, /*printAfterOnlyOnChange=*/true, /*printAfterOnlyOnFailure=*/false,
+                               llvm::errs(), printingFlags());
     addPasses(manager);
     VerifyPhaseOptions verify;
     verify.phase = phaseName(phase).str();

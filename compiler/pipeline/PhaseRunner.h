@@ -9,7 +9,8 @@
 
 namespace ogc {
 
-/// Runs phases one after the other on a module: prints or dumps the IR after each as the options ask, and measures their wall times.
+/// Runs phases one after the other on a module: prints or dumps the IR after each as the options ask, and measures their wall
+/// times.
 class PhaseRunner {
 public:
   explicit PhaseRunner(const CompileOptions &options) : options(options) {}

@@ -1,7 +1,8 @@
 //===- harness.h - checks and timings of the device templates -------------===//
 //
-// Every check fills its operands with numbers from a hash of the index (NaN in the gaps that strides leave), runs the template through
-// an epilogue that stores the accumulator and counts its calls, and compares every element with a slow reference in double.
+// Every check fills its operands with numbers from a hash of the index (NaN in the gaps that strides leave), runs the template
+// through an epilogue that stores the accumulator and counts its calls, and compares every element with a slow reference in
+// double.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OGC_TEST_GPU_HARNESS_H
@@ -15,13 +16,13 @@
 #include <string>
 #include <vector>
 
-#define CHECK_CUDA(call)                                                                                                                   \
-  do {                                                                                                                                     \
-    cudaError_t status = (call);                                                                                                           \
-    if (status != cudaSuccess) {                                                                                                           \
-      printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(status));                                                    \
-      exit(2);                                                                                                                             \
-    }                                                                                                                                      \
+#define CHECK_CUDA(call)                                                                                                         \
+  do {                                                                                                                           \
+    cudaError_t status = (call);                                                                                                 \
+    if (status != cudaSuccess) {                                                                                                 \
+      printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(status));                                          \
+      exit(2);                                                                                                                   \
+    }                                                                                                                            \
   } while (0)
 
 namespace bench {
@@ -33,7 +34,9 @@ __device__ inline float noise(unsigned long long i, unsigned seed) {
   return ((int)(x & 255) - 128) / 128.f;
 }
 /// For float operands: 24 significant bits, so that tf32 and 3xTF32 differ.
-__device__ inline float fineNoise(unsigned long long i, unsigned seed) { return noise(i, seed) + noise(i, seed + 77) / 1024.f + noise(i, seed + 78) / 1048576.f; }
+__device__ inline float fineNoise(unsigned long long i, unsigned seed) {
+  return noise(i, seed) + noise(i, seed + 77) / 1024.f + noise(i, seed + 78) / 1048576.f;
+}
 
 template <class T> __device__ T element(unsigned long long i, unsigned seed) { return ogc::fromFloat<T>(noise(i, seed)); }
 template <> __device__ inline float element<float>(unsigned long long i, unsigned seed) { return fineNoise(i, seed); }
@@ -50,7 +53,9 @@ template <class T> __global__ void fillNan(T *p, size_t n) {
   if (i < n)
     p[i] = ogc::fromFloat<T>(__int_as_float(0x7fffffff));
 }
-template <class T> __global__ void fillTensor(T *p, long long n0, long long n1, long long n2, long long n3, long long s0, long long s1, long long s2, long long s3, unsigned seed, float scale) {
+template <class T>
+__global__ void fillTensor(T *p, long long n0, long long n1, long long n2, long long n3, long long s0, long long s1, long long s2,
+                           long long s3, unsigned seed, float scale) {
   long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (i >= n0 * n1 * n2 * n3)
     return;
@@ -74,7 +79,8 @@ inline void freeAll() {
   allocations().clear();
 }
 
-template <class T> Tensor<T> makeTensor(std::vector<long long> extent, std::vector<long long> stride, unsigned seed, float scale = 1.f) {
+template <class T>
+Tensor<T> makeTensor(std::vector<long long> extent, std::vector<long long> stride, unsigned seed, float scale = 1.f) {
   Tensor<T> t;
   long long top = 0, total = 1;
   for (int i = 0; i < 4; ++i) {
@@ -84,7 +90,8 @@ template <class T> Tensor<T> makeTensor(std::vector<long long> extent, std::vect
   t.count = top + 1;
   t.data = static_cast<T *>(allocate((t.count * sizeof(T) + 15) / 16 * 16)); // whole vectors, as in the arena
   fillNan<<<(unsigned)((t.count + 255) / 256), 256>>>(t.data, t.count);
-  fillTensor<<<(unsigned)((total + 255) / 256), 256>>>(t.data, extent[0], extent[1], extent[2], extent[3], stride[0], stride[1], stride[2], stride[3], seed, scale);
+  fillTensor<<<(unsigned)((total + 255) / 256), 256>>>(t.data, extent[0], extent[1], extent[2], extent[3], stride[0], stride[1],
+                                                       stride[2], stride[3], seed, scale);
   CHECK_CUDA(cudaGetLastError());
   return t;
 }
@@ -155,7 +162,8 @@ inline void report(const std::string &name, const Outcome &o, double tolerance) 
   bool good = o.once && o.worst <= tolerance;
   failures() += !good;
   if (!good || getenv("VERBOSE"))
-    printf("%s %s: error %.3g (allowed %.3g)%s\n", good ? "ok  " : "FAIL", name.c_str(), o.worst, tolerance, o.once ? "" : ", an element was written not exactly once");
+    printf("%s %s: error %.3g (allowed %.3g)%s\n", good ? "ok  " : "FAIL", name.c_str(), o.worst, tolerance,
+           o.once ? "" : ", an element was written not exactly once");
 }
 
 template <class T> const char *typeName();
@@ -174,7 +182,8 @@ void launch(void (*kernel)(Params...), long long grid, int threads, int shared, 
   attribute[1].id = cudaLaunchAttributeClusterDimension;
   attribute[1].val.clusterDim.x = cluster, attribute[1].val.clusterDim.y = 1, attribute[1].val.clusterDim.z = 1;
   cudaLaunchConfig_t config = {};
-  config.gridDim = dim3((unsigned)grid), config.blockDim = dim3(threads), config.dynamicSmemBytes = shared, config.stream = stream;
+  config.gridDim = dim3((unsigned)grid), config.blockDim = dim3(threads), config.dynamicSmemBytes = shared,
+  config.stream = stream;
   config.attrs = attribute, config.numAttrs = cluster > 1 ? 2 : 1;
   CHECK_CUDA(cudaLaunchKernelEx(&config, kernel, args...));
 }

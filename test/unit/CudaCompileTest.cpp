@@ -124,7 +124,8 @@ TEST_F(CudaCompile, SeveralArchitectures) {
 TEST_F(CudaCompile, LogIsPartOfTheError) {
   llvm::Expected<const Nvrtc *> nvrtc = Nvrtc::get();
   ASSERT_TRUE(bool(nvrtc));
-  llvm::Expected<std::vector<char>> cubin = (*nvrtc)->compile("broken", "extern \"C\" __global__ void k() { nothing(); }", {"--gpu-architecture=sm_90"});
+  llvm::Expected<std::vector<char>> cubin =
+      (*nvrtc)->compile("broken", "extern \"C\" __global__ void k() { nothing(); }", {"--gpu-architecture=sm_90"});
   ASSERT_FALSE(cubin);
   EXPECT_NE(llvm::toString(cubin.takeError()).find("nothing"), std::string::npos);
 }

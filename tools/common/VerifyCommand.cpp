@@ -129,7 +129,8 @@ Status Verifier::checkNewInputs(runtime::Context &context, runtime::Context &cpu
   Result<Outputs> actual = runOnce(changed, context, options_.poison);
   if (!actual.ok())
     return actual.status();
-  checks_.push_back({"new inputs", actual.value() != before, actual.value() != before ? "other outputs" : "the outputs are the old ones", {}});
+  checks_.push_back(
+      {"new inputs", actual.value() != before, actual.value() != before ? "other outputs" : "the outputs are the old ones", {}});
   compareOutputs(actual.value(), expected.value(), "new inputs, ");
   return Status();
 }

@@ -3,7 +3,6 @@
 
 #include "compiler/pipeline/Compiler.h"
 #include "mlir/IR/BuiltinAttributes.h"
-#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/raw_ostream.h"
 #include <memory>
@@ -55,15 +54,18 @@ void addCompileCommand(CLI::App &app, int &exitCode) {
   command->add_option("--gemm", options->gemm, "provider of matrix products on CUDA")
       ->check(CLI::IsMember({"own", "cublaslt"}))
       ->capture_default_str();
-  command->add_option("--cpu", options->cpu, "processor of the cpu target: host, or an LLVM name such as x86-64-v3")->capture_default_str();
+  command->add_option("--cpu", options->cpu, "processor of the cpu target: host, or an LLVM name such as x86-64-v3")
+      ->capture_default_str();
   command->add_flag("--serial", options->serial, "one chain of nodes in schedule order");
   command->add_flag("!--no-pdl", options->pdl, "full edges only, no programmatic ones");
   command->add_option("--threads", options->threads, "threads of the compiler, 0: one a core")->capture_default_str();
-  command->add_option("--cache-dir", options->cacheDir, "folder of compiled kernels; default: $OGC_CACHE_DIR/kernels or ~/.cache/ogc/kernels");
+  command->add_option("--cache-dir", options->cacheDir,
+                      "folder of compiled kernels; default: $OGC_CACHE_DIR/kernels or ~/.cache/ogc/kernels");
   std::vector<std::string> names;
   for (Phase phase : phases)
     names.push_back(phaseName(phase).str());
-  command->add_option("--stop-after", *stopAfter, "stop after a phase and print its IR (to the output, if given)")->check(CLI::IsMember(names));
+  command->add_option("--stop-after", *stopAfter, "stop after a phase and print its IR (to the output, if given)")
+      ->check(CLI::IsMember(names));
   command->add_flag("--print-ir-after-all", options->printIrAfterAll, "print the IR after each pass to standard error");
   command->add_flag("--timing", options->timing, "print the time of each phase to standard error");
   command->add_option("--dump-dir", options->dumpDir, "write the IR after each phase and the kernels' text to this folder");

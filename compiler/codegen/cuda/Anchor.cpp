@@ -1,7 +1,7 @@
 //===- Anchor.cpp - calls of the hand-written templates -------------------===//
 //
-// A kernel with an anchor is a configuration (a struct of enum members), an epilogue functor and an entry that calls the template with
-// the operands' pointers; see device/README.md.
+// A kernel with an anchor is a configuration (a struct of enum members), an epilogue functor and an entry that calls the template
+// with the operands' pointers; see device/README.md.
 //
 #include "compiler/analysis/StridedView.h"
 #include "compiler/codegen/cuda/AnchorChoice.h"
@@ -22,10 +22,12 @@ struct Operand {
   StridedView view;
   int bytes = 0; ///< an element
 
-  std::string pointer() const { return "p" + std::to_string(argument) + (view.offset ? " + " + std::to_string(view.offset) : ""); }
+  std::string pointer() const {
+    return "p" + std::to_string(argument) + (view.offset ? " + " + std::to_string(view.offset) : "");
+  }
 
-  /// Elements of one load (8, 4, 2 or 1; 16 bytes at most): `unit` is the dimension that loads run along, all other strides in `others` and
-  /// the offset must be multiples, and so must `extents`.
+  /// Elements of one load (8, 4, 2 or 1; 16 bytes at most): `unit` is the dimension that loads run along, all other strides in
+  /// `others` and the offset must be multiples, and so must `extents`.
   int vector(int64_t unit, ArrayRef<int64_t> others, ArrayRef<int64_t> extents = {}) const {
     if (unit != 1)
       return 1;
@@ -126,9 +128,18 @@ bool AnchorPrinter::isDense(Value value, const Operand &operand) {
 }
 
 void AnchorPrinter::setTile(Config &out, const TileChoice &tile, int64_t batch, int64_t m, int64_t n) {
-  for (auto [name, value] : {std::pair<StringRef, int64_t>{"BM", tile.bm}, {"BN", tile.bn}, {"BK", tile.bk}, {"WM", tile.warpsM},
-                             {"WN", tile.warpsN}, {"WK", tile.warpsK}, {"Engine", tile.isWide}, {"Stages", tile.stages}, {"Split", tile.split},
-                             {"SharedBytes", tile.sharedBytes}, {"V", epilogue.lanes}, {"Trigger", int64_t(tile.trigger)}})
+  for (auto [name, value] : {std::pair<StringRef, int64_t>{"BM", tile.bm},
+                             {"BN", tile.bn},
+                             {"BK", tile.bk},
+                             {"WM", tile.warpsM},
+                             {"WN", tile.warpsN},
+                             {"WK", tile.warpsK},
+                             {"Engine", tile.isWide},
+                             {"Stages", tile.stages},
+                             {"Split", tile.split},
+                             {"SharedBytes", tile.sharedBytes},
+                             {"V", epilogue.lanes},
+                             {"Trigger", int64_t(tile.trigger)}})
     out.set(name, value);
   int64_t grid = int64_t(tile.split) * divideCeil(n, tile.bn) * divideCeil(m, tile.bm) * batch;
   launch = {uint32_t(grid), uint32_t(tile.threads()), uint32_t(tile.split), uint32_t(tile.sharedBytes)};
@@ -156,55 +167,89 @@ LogicalResult AnchorPrinter::printMatmul(kern::MatmulOp op) {
   std::optional<Operand> a = resolve(op.getLhs()), b = resolve(op.getRhs());
   if (!a || !b || (op.getPacked() && !isDense(op.getRhs(), *b)))
     return unfit();
-  int64_t batch = shapeOf(op.getLhs())[0], m = shapeOf(op.getLhs())[1], k = shapeOf(op.getLhs())[2], n = shapeOf(op.getResult())[2];
+  int64_t batch = shapeOf(op.getLhs())[0], m = shapeOf(op.getLhs())[1], k = shapeOf(op.getLhs())[2],
+          n = shapeOf(op.getResult())[2];
   int64_t sk = op.getPacked() ? 0 : b->view.strides[op.getTransposeRhs() ? 2 : 1];
   int64_t sn = op.getPacked() ? 1 : b->view.strides[op.getTransposeRhs() ? 1 : 2];
   bool transposed = !op.getPacked() && sk == 1 && sn != 1;
   // Few rows: the matrix is streamed; with 16-bit elements tensor cores are faster from three rows on.
-  if (m <= (a->bytes == 4 ? 8 : 2) && !transposed && chooseGemv(batch, m, n, k, arch).sharedBytes <= std::min<int64_t>(200 * 1024, mostSharedBytes(arch)))
+  if (m <= (a->bytes == 4 ? 8 : 2) && !transposed &&
+      chooseGemv(batch, m, n, k, arch).sharedBytes <= std::min<int64_t>(200 * 1024, mostSharedBytes(arch)))
     return printGemv(op, *a, *b);
   Config out(kernel.getSymName().str() + "_Config", "GemmDefaults", elementName(op.getLhs()));
   ArrayRef<int64_t> s = a->view.strides;
   int64_t sb = batch == 1 ? 0 : s[0];
   int vecA = a->vector(s[2], {sb, s[1]});
-  for (auto [name, value] : {std::pair<StringRef, int64_t>{"Batch", batch}, {"M", m}, {"N", n}, {"K", k}, {"ASb", sb}, {"ASm", s[1]},
-                             {"ASk", s[2]}, {"VecA", vecA}})
+  for (auto [name, value] : {std::pair<StringRef, int64_t>{"Batch", batch},
+                             {"M", m},
+                             {"N", n},
+                             {"K", k},
+                             {"ASb", sb},
+                             {"ASm", s[1]},
+                             {"ASk", s[2]},
+                             {"VecA", vecA}})
     out.set(name, value);
   setB(out, op, *b);
   setProducts(out, *a, op.getMath());
   setTile(out, chooseTile(batch, m, n, k, a->bytes, transposed, vecA * a->bytes < 4, arch), batch, m, n);
   header = "ogc/gemm.cuh";
   config = out.str();
-  call = "ogc::gemm<" + kernel.getSymName().str() + "_Config>(" + a->pointer() + ", " + b->pointer() + ", " + epilogue.construct + ");";
+  call = "ogc::gemm<" + kernel.getSymName().str() + "_Config>(" + a->pointer() + ", " + b->pointer() + ", " + epilogue.construct +
+         ");";
   return success();
 }
 
 LogicalResult AnchorPrinter::printGemv(kern::MatmulOp op, const Operand &a, const Operand &b) {
-  int64_t batch = shapeOf(op.getLhs())[0], m = shapeOf(op.getLhs())[1], k = shapeOf(op.getLhs())[2], n = shapeOf(op.getResult())[2];
+  int64_t batch = shapeOf(op.getLhs())[0], m = shapeOf(op.getLhs())[1], k = shapeOf(op.getLhs())[2],
+          n = shapeOf(op.getResult())[2];
   GemvChoice choice = chooseGemv(batch, m, n, k, arch);
   Config out(kernel.getSymName().str() + "_Config", "GemvDefaults", elementName(op.getLhs()));
   ArrayRef<int64_t> s = a.view.strides;
-  for (auto [name, value] : {std::pair<StringRef, int64_t>{"Batch", batch}, {"M", m}, {"N", n}, {"K", k}, {"ASb", batch == 1 ? 0 : s[0]},
-                             {"ASm", s[1]}, {"ASk", s[2]}, {"BN", choice.bn}, {"Warps", choice.warps}, {"Split", choice.split},
-                             {"V", epilogue.lanes}, {"SharedBytes", choice.sharedBytes}, {"Trigger", int64_t(choice.trigger)}})
+  for (auto [name, value] : {std::pair<StringRef, int64_t>{"Batch", batch},
+                             {"M", m},
+                             {"N", n},
+                             {"K", k},
+                             {"ASb", batch == 1 ? 0 : s[0]},
+                             {"ASm", s[1]},
+                             {"ASk", s[2]},
+                             {"BN", choice.bn},
+                             {"Warps", choice.warps},
+                             {"Split", choice.split},
+                             {"V", epilogue.lanes},
+                             {"SharedBytes", choice.sharedBytes},
+                             {"Trigger", int64_t(choice.trigger)}})
     out.set(name, value);
   setB(out, op, b);
   header = "ogc/gemv.cuh";
   config = out.str();
-  call = "ogc::gemv<" + kernel.getSymName().str() + "_Config>(" + a.pointer() + ", " + b.pointer() + ", " + epilogue.construct + ");";
+  call = "ogc::gemv<" + kernel.getSymName().str() + "_Config>(" + a.pointer() + ", " + b.pointer() + ", " + epilogue.construct +
+         ");";
   launch = {uint32_t(choice.split * divideCeil(n, choice.bn) * batch), uint32_t(32 * choice.warps), uint32_t(choice.split),
             uint32_t(choice.sharedBytes)};
   return success();
 }
 
 /// The members that convolutions of both kinds share.
-static void setImage(Config &out, ArrayRef<int64_t> in, ArrayRef<int64_t> result, ArrayRef<int64_t> kernel, ArrayRef<int64_t> strides,
-                     ArrayRef<int64_t> dilations, ArrayRef<int64_t> pads, const Operand &x) {
+static void setImage(Config &out, ArrayRef<int64_t> in, ArrayRef<int64_t> result, ArrayRef<int64_t> kernel,
+                     ArrayRef<int64_t> strides, ArrayRef<int64_t> dilations, ArrayRef<int64_t> pads, const Operand &x) {
   ArrayRef<int64_t> s = x.view.strides;
-  for (auto [name, value] : {std::pair<StringRef, int64_t>{"Batch", in[0]}, {"H", in[1]}, {"W", in[2]}, {"C", in[3]}, {"OH", result[1]},
-                             {"OW", result[2]}, {"KH", kernel[0]}, {"KW", kernel[1]}, {"StrideH", strides[0]}, {"StrideW", strides[1]},
-                             {"DilationH", dilations[0]}, {"DilationW", dilations[1]}, {"PadTop", pads[0]}, {"PadLeft", pads[1]},
-                             {"XSb", in[0] == 1 ? 0 : s[0]}, {"XSh", s[1]}, {"XSw", s[2]}})
+  for (auto [name, value] : {std::pair<StringRef, int64_t>{"Batch", in[0]},
+                             {"H", in[1]},
+                             {"W", in[2]},
+                             {"C", in[3]},
+                             {"OH", result[1]},
+                             {"OW", result[2]},
+                             {"KH", kernel[0]},
+                             {"KW", kernel[1]},
+                             {"StrideH", strides[0]},
+                             {"StrideW", strides[1]},
+                             {"DilationH", dilations[0]},
+                             {"DilationW", dilations[1]},
+                             {"PadTop", pads[0]},
+                             {"PadLeft", pads[1]},
+                             {"XSb", in[0] == 1 ? 0 : s[0]},
+                             {"XSh", s[1]},
+                             {"XSw", s[2]}})
     out.set(name, value);
 }
 
@@ -226,7 +271,8 @@ LogicalResult AnchorPrinter::printConv(kern::ConvOp op) {
   setTile(out, chooseTile(in[0], m, result[3], k, x->bytes, false, vecA * x->bytes < 4, arch), in[0], m, result[3]);
   header = "ogc/conv.cuh";
   config = out.str();
-  call = "ogc::conv<" + kernel.getSymName().str() + "_Config>(" + x->pointer() + ", " + filter->pointer() + ", " + epilogue.construct + ");";
+  call = "ogc::conv<" + kernel.getSymName().str() + "_Config>(" + x->pointer() + ", " + filter->pointer() + ", " +
+         epilogue.construct + ");";
   return success();
 }
 
@@ -259,7 +305,8 @@ LogicalResult AnchorPrinter::printDepthwise(kern::DepthwiseConvOp op) {
   out.set("Trigger", int64_t(Trigger::AfterWait));
   header = "ogc/depthwise.cuh";
   config = out.str();
-  call = "ogc::depthwise<" + kernel.getSymName().str() + "_Config>(" + x->pointer() + ", " + filter->pointer() + ", " + epilogue.construct + ");";
+  call = "ogc::depthwise<" + kernel.getSymName().str() + "_Config>(" + x->pointer() + ", " + filter->pointer() + ", " +
+         epilogue.construct + ");";
   int64_t work = result[0] * result[1] * result[2] * (result[3] / epilogue.lanes);
   launch = {uint32_t(divideCeil(work, depthwiseThreads)), uint32_t(depthwiseThreads), 1, 0};
   return success();
@@ -280,12 +327,25 @@ LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
   Config out(kernel.getSymName().str() + "_Config", "AttentionDefaults", elementName(op.getQuery()));
   if (bias)
     out.use("BiasElement", elementName(op.getBias()));
-  for (auto [name, value] : {std::pair<StringRef, int64_t>{"B", query[0]}, {"S", query[1]}, {"T", key[1]}, {"H", query[2]}, {"HK", key[2]},
-                             {"D", query[3]}, {"DV", dv}, {"Causal", op.getCausal()}, {"WQ", choice.warpsQ}, {"WT", choice.warpsT},
-                             {"BT", choice.bt}, {"Stages", choice.stages}, {"Split", choice.split}, {"V", epilogue.lanes},
-                             {"SharedBytes", choice.sharedBytes}, {"Trigger", int64_t(choice.trigger)}})
+  for (auto [name, value] : {std::pair<StringRef, int64_t>{"B", query[0]},
+                             {"S", query[1]},
+                             {"T", key[1]},
+                             {"H", query[2]},
+                             {"HK", key[2]},
+                             {"D", query[3]},
+                             {"DV", dv},
+                             {"Causal", op.getCausal()},
+                             {"WQ", choice.warpsQ},
+                             {"WT", choice.warpsT},
+                             {"BT", choice.bt},
+                             {"Stages", choice.stages},
+                             {"Split", choice.split},
+                             {"V", epilogue.lanes},
+                             {"SharedBytes", choice.sharedBytes},
+                             {"Trigger", int64_t(choice.trigger)}})
     out.set(name, value);
-  auto setStrides = [&](const Operand &operand, StringRef prefix, ArrayRef<StringRef> names, ArrayRef<int64_t> shape, StringRef vector) {
+  auto setStrides = [&](const Operand &operand, StringRef prefix, ArrayRef<StringRef> names, ArrayRef<int64_t> shape,
+                        StringRef vector) {
     SmallVector<int64_t> s(operand.view.strides);
     for (auto [dim, extent] : llvm::enumerate(shape))
       if (extent == 1 && (dim != 3 || vector.empty()))
@@ -307,8 +367,8 @@ LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
   config = out.str();
   std::string scale = types.literal(op.getScaleAttr());
   std::string noBias = "(const " + elementName(op.getQuery()) + " *)nullptr";
-  call = "ogc::attention<" + kernel.getSymName().str() + "_Config>(" + q->pointer() + ", " + k->pointer() + ", " + v->pointer() + ", " +
-         (bias ? bias->pointer() : noBias) + ", " + scale + ", " + epilogue.construct + ");";
+  call = "ogc::attention<" + kernel.getSymName().str() + "_Config>(" + q->pointer() + ", " + k->pointer() + ", " + v->pointer() +
+         ", " + (bias ? bias->pointer() : noBias) + ", " + scale + ", " + epilogue.construct + ");";
   int64_t grid = choice.split * divideCeil(query[1] * group, choice.rows()) * key[2] * query[0];
   launch = {uint32_t(grid), uint32_t(choice.threads()), uint32_t(choice.split), uint32_t(choice.sharedBytes)};
   return success();
@@ -335,8 +395,8 @@ FailureOr<KernelText> AnchorPrinter::print(Operation *anchor) {
   text.launch = launch;
   text.cost = 4;
   std::string cluster = launch.cluster > 1 ? "__cluster_dims__(" + std::to_string(launch.cluster) + ", 1, 1) " : "";
-  text.source = config + epilogue.functor + "extern \"C\" __global__ void " + cluster + "__launch_bounds__(" + std::to_string(launch.block) + ") " +
-                text.name + "(" + *parameters + ") {\n  " + call + "\n}\n";
+  text.source = config + epilogue.functor + "extern \"C\" __global__ void " + cluster + "__launch_bounds__(" +
+                std::to_string(launch.block) + ") " + text.name + "(" + *parameters + ") {\n  " + call + "\n}\n";
   return text;
 }
 
@@ -351,7 +411,8 @@ FailureOr<KernelText> printAnchor(kern::KernelOp kernel, CudaArch arch, bool &fi
   FailureOr<KernelText> text = AnchorPrinter(kernel, arch, fits).print(anchor);
   if (!fits)
     mlir::emitWarning(kernel.getLoc()) << "kernel '" << kernel.getSymName() << "': operands or results of '" << anchor->getName()
-                                       << "' do not fit the template, it becomes scalar code (ONNX node " << nodeNames(kernel.getLoc()) << ")";
+                                       << "' do not fit the template, it becomes scalar code (ONNX node "
+                                       << nodeNames(kernel.getLoc()) << ")";
   return text;
 }
 

@@ -40,16 +40,28 @@ struct TileForm {
 
 static constexpr TileForm tileForms[] = {
     // warps
-    {2, 128, 128, 64, 2, 4, 1, false, 1.30}, {2, 128, 64, 64, 4, 2, 1, false, 0.70}, {2, 64, 64, 64, 2, 2, 2, false, 0.35},
-    {2, 32, 64, 64, 1, 2, 4, false, 0.20}, {2, 32, 32, 64, 1, 2, 4, false, 0.17}, {2, 16, 64, 64, 1, 2, 4, false, 0.17},
+    {2, 128, 128, 64, 2, 4, 1, false, 1.30},
+    {2, 128, 64, 64, 4, 2, 1, false, 0.70},
+    {2, 64, 64, 64, 2, 2, 2, false, 0.35},
+    {2, 32, 64, 64, 1, 2, 4, false, 0.20},
+    {2, 32, 32, 64, 1, 2, 4, false, 0.17},
+    {2, 16, 64, 64, 1, 2, 4, false, 0.17},
     {2, 16, 32, 64, 1, 2, 4, false, 0.15},
     // warpgroups
-    {2, 64, 32, 64, 1, 1, 2, true, 0.13}, {2, 64, 64, 64, 1, 1, 2, true, 0.15}, {2, 64, 96, 64, 1, 1, 2, true, 0.18},
-    {2, 64, 128, 64, 1, 1, 2, true, 0.21}, {2, 128, 64, 64, 2, 1, 1, true, 0.26}, {2, 128, 96, 64, 2, 1, 1, true, 0.33},
+    {2, 64, 32, 64, 1, 1, 2, true, 0.13},
+    {2, 64, 64, 64, 1, 1, 2, true, 0.15},
+    {2, 64, 96, 64, 1, 1, 2, true, 0.18},
+    {2, 64, 128, 64, 1, 1, 2, true, 0.21},
+    {2, 128, 64, 64, 2, 1, 1, true, 0.26},
+    {2, 128, 96, 64, 2, 1, 1, true, 0.33},
     {2, 128, 128, 64, 2, 1, 1, true, 0.40},
     // f32
-    {4, 64, 64, 64, 1, 2, 4, false, 0.78}, {4, 32, 64, 64, 1, 2, 4, false, 0.44}, {4, 64, 64, 32, 2, 2, 2, false, 0.46},
-    {4, 32, 64, 32, 1, 2, 4, false, 0.28}, {4, 32, 32, 32, 1, 2, 4, false, 0.19}, {4, 16, 64, 32, 1, 2, 4, false, 0.20},
+    {4, 64, 64, 64, 1, 2, 4, false, 0.78},
+    {4, 32, 64, 64, 1, 2, 4, false, 0.44},
+    {4, 64, 64, 32, 2, 2, 2, false, 0.46},
+    {4, 32, 64, 32, 1, 2, 4, false, 0.28},
+    {4, 32, 32, 32, 1, 2, 4, false, 0.19},
+    {4, 16, 64, 32, 1, 2, 4, false, 0.20},
     {4, 16, 32, 32, 1, 2, 4, false, 0.16}};
 
 /// Estimated time of a product, in microseconds; `slice` stages a block.
@@ -115,7 +127,8 @@ static int64_t attentionSharedBytes(const AttentionChoice &c, int64_t d, int64_t
   return std::max(tiles, merge) + (c.split > 1 ? c.rows() * (dvp + 8) * 4 : 0);
 }
 
-AttentionChoice chooseAttention(int64_t rows, int64_t groups, int64_t keys, int64_t d, int64_t dv, int bytes, CudaArch arch, bool &fits) {
+AttentionChoice chooseAttention(int64_t rows, int64_t groups, int64_t keys, int64_t d, int64_t dv, int bytes, CudaArch arch,
+                                bool &fits) {
   AttentionChoice choice;
   auto blocks = [&](int64_t q) { return int64_t(divideCeil(rows, q)) * groups; };
   if (blocks(16) > 132) {

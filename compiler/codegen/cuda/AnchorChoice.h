@@ -11,9 +11,9 @@ namespace ogc::codegen {
 
 /// `ogc::gemm` and `ogc::conv`.
 struct TileChoice {
-  int bm = 64, bn = 64, bk = 64;           ///< block tile
-  int warpsM = 2, warpsN = 2, warpsK = 1;  ///< warpgroups with the wide engine
-  bool isWide = false;                     ///< products by wgmma, which exists on sm_90a alone
+  int bm = 64, bn = 64, bk = 64;          ///< block tile
+  int warpsM = 2, warpsN = 2, warpsK = 1; ///< warpgroups with the wide engine
+  bool isWide = false;                    ///< products by wgmma, which exists on sm_90a alone
   int stages = 2, split = 1;
   int sharedBytes = 0;
   Trigger trigger = Trigger::AfterWait;
@@ -42,9 +42,10 @@ struct AttentionChoice {
   int threads() const { return 32 * warpsQ * warpsT; }
 };
 
-/// `rows` query rows (queries times heads of a group) for each of `groups` key heads; `keys` keys. False in `fits` when no form has
-/// enough shared memory.
-AttentionChoice chooseAttention(int64_t rows, int64_t groups, int64_t keys, int64_t d, int64_t dv, int bytes, CudaArch arch, bool &fits);
+/// `rows` query rows (queries times heads of a group) for each of `groups` key heads; `keys` keys. False in `fits` when no form
+/// has enough shared memory.
+AttentionChoice chooseAttention(int64_t rows, int64_t groups, int64_t keys, int64_t d, int64_t dv, int bytes, CudaArch arch,
+                                bool &fits);
 
 /// Shared memory that a block may have, in bytes.
 int64_t mostSharedBytes(CudaArch arch);

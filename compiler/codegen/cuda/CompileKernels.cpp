@@ -20,8 +20,8 @@ namespace {
 /// Some kernels of one architecture, compiled together.
 struct Program {
   std::string name;
-  unsigned arch = 0;                ///< index into the options' list
-  std::vector<unsigned> kernels;    ///< indices into the kernel list
+  unsigned arch = 0;             ///< index into the options' list
+  std::vector<unsigned> kernels; ///< indices into the kernel list
   std::string source;
   std::vector<std::string> options;
   std::vector<char> cubin;
@@ -117,8 +117,8 @@ static void dump(const Program &program, const std::string &folder) {
   os << program.source;
 }
 
-/// Reports NVRTC's log: each error at the kernel whose text it names (kernels are files to NVRTC), the others, such as errors inside of a
-/// device header, at the first kernel of the program.
+/// Reports NVRTC's log: each error at the kernel whose text it names (kernels are files to NVRTC), the others, such as errors
+/// inside of a device header, at the first kernel of the program.
 static void report(const Program &program, ArrayRef<kern::KernelOp> kernels) {
   SmallVector<StringRef> paragraphs;
   StringRef(program.error).split(paragraphs, "\n\n", -1, /*KeepEmpty=*/false);
@@ -129,7 +129,8 @@ static void report(const Program &program, ArrayRef<kern::KernelOp> kernels) {
     size_t owner = 0;
     for (auto [position, index] : llvm::enumerate(program.kernels)) {
       std::string name = kern::KernelOp(kernels[index]).getSymName().str();
-      if (paragraph.ltrim().starts_with(name + "(") || paragraph.contains("of " + name + "\n") || paragraph.ends_with("of " + name))
+      if (paragraph.ltrim().starts_with(name + "(") || paragraph.contains("of " + name + "\n") ||
+          paragraph.ends_with("of " + name))
         owner = position;
     }
     texts[owner] += "\n" + paragraph.str();
@@ -137,8 +138,9 @@ static void report(const Program &program, ArrayRef<kern::KernelOp> kernels) {
   for (auto [index, text] : llvm::zip_equal(program.kernels, texts)) {
     kern::KernelOp kernel = kernels[index];
     if (!text.empty())
-      emitError(kernel.getLoc()) << "kernel '" << kernel.getSymName() << "' does not compile for " << StringRef(program.name).rsplit('_').first
-                                 << " (ONNX node " << nodeNames(kernel.getLoc()) << "): " << text;
+      emitError(kernel.getLoc()) << "kernel '" << kernel.getSymName() << "' does not compile for "
+                                 << StringRef(program.name).rsplit('_').first << " (ONNX node " << nodeNames(kernel.getLoc())
+                                 << "): " << text;
   }
 }
 

@@ -8,23 +8,23 @@
 namespace ogc::codegen {
 
 struct CudaOptions {
-  std::vector<std::string> archs = {"sm_90"};            ///< one set of cubins each
-  std::string cacheDir = KernelCache::defaultFolder();   ///< empty: no cache
-  unsigned threads = 0;                                  ///< 0: as many as cores
-  std::string dumpDir;                                   ///< the programs' text is written here; empty: nowhere
+  std::vector<std::string> archs = {"sm_90"};          ///< one set of cubins each
+  std::string cacheDir = KernelCache::defaultFolder(); ///< empty: no cache
+  unsigned threads = 0;                                ///< 0: as many as cores
+  std::string dumpDir;                                 ///< the programs' text is written here; empty: nowhere
 };
 
 /// One kernel of an architecture.
 struct CudaKernel {
-  std::string name;    ///< symbol of the kern.kernel, also the entry point in the cubin
-  uint32_t cubin = 0;  ///< index into `CudaArchModule::cubins`
+  std::string name;   ///< symbol of the kern.kernel, also the entry point in the cubin
+  uint32_t cubin = 0; ///< index into `CudaArchModule::cubins`
   LaunchShape launch;
 };
 
 struct CudaArchModule {
-  std::string arch;                       ///< "sm_90"
+  std::string arch; ///< "sm_90"
   std::vector<std::vector<char>> cubins;
-  std::vector<CudaKernel> kernels;        ///< in the order given
+  std::vector<CudaKernel> kernels; ///< in the order given
 };
 
 struct CudaModule {
@@ -33,8 +33,9 @@ struct CudaModule {
   unsigned cacheHits = 0;
 };
 
-/// Prints the kernels, batches them into programs and compiles these, in parallel, for every architecture. The result depends on the kernels
-/// and the options alone. Emits an error for every kernel that cannot be printed or compiled; the latter with NVRTC's log.
+/// Prints the kernels, batches them into programs and compiles these, in parallel, for every architecture. The result depends on
+/// the kernels and the options alone. Emits an error for every kernel that cannot be printed or compiled; the latter with NVRTC's
+/// log.
 mlir::FailureOr<CudaModule> compileKernels(llvm::ArrayRef<kern::KernelOp> kernels, const CudaOptions &options);
 
 /// The text of a program: the includes that its kernels need, then the kernels.

@@ -15,7 +15,8 @@ namespace ogc::codegen {
 
 std::string CudaPrinter::nameOf(Value value) {
   auto it = names.find(value);
-  // Dominance makes every operand printed before its use; a missing one is a wrong call of ours, and the compiler's log will show it.
+  // Dominance makes every operand printed before its use; a missing one is a wrong call of ours, and the compiler's log will show
+  // it.
   return it == names.end() ? "undefined_value" : it->second;
 }
 
@@ -94,8 +95,10 @@ LogicalResult CudaPrinter::printOp(Operation *op) {
       .Case<vector::StoreOp>([&](auto s) { return printStore(s.getValueToStore(), s.getBase(), s.getIndices()); })
       .Case<memref::AllocaOp>([&](auto) { return printAlloca(op); })
       .Case<vector::ExtractOp, vector::FromElementsOp>([&](auto) { return printVectorElements(op); })
-      .Case<gpu::ThreadIdOp>([&](auto id) { return define(id, "(" + types.name(id.getType()) + ")threadIdx" + dimension(id.getDimension())); })
-      .Case<gpu::BlockIdOp>([&](auto id) { return define(id, "(" + types.name(id.getType()) + ")blockIdx" + dimension(id.getDimension())); })
+      .Case<gpu::ThreadIdOp>(
+          [&](auto id) { return define(id, "(" + types.name(id.getType()) + ")threadIdx" + dimension(id.getDimension())); })
+      .Case<gpu::BlockIdOp>(
+          [&](auto id) { return define(id, "(" + types.name(id.getType()) + ")blockIdx" + dimension(id.getDimension())); })
       .Case<gpu::BarrierOp>([&](auto) {
         line() << "__syncthreads();\n";
         return success();
@@ -133,8 +136,8 @@ LogicalResult CudaPrinter::printFor(scf::ForOp op) {
       os << " " << unroll.getInt();
     os << "\n";
   }
-  line() << "for (" << type << " " << iv << " = " << nameOf(op.getLowerBound()) << "; " << iv << " < " << nameOf(op.getUpperBound()) << "; "
-         << iv << " += " << nameOf(op.getStep()) << ") {\n";
+  line() << "for (" << type << " " << iv << " = " << nameOf(op.getLowerBound()) << "; " << iv << " < "
+         << nameOf(op.getUpperBound()) << "; " << iv << " += " << nameOf(op.getStep()) << ") {\n";
   ++indent;
   LogicalResult printed = printBlock(*op.getBody());
   assign(op.getResults(), op.getBody()->getTerminator()->getOperands());
@@ -200,8 +203,8 @@ static std::pair<Value, int64_t> splitRemainder(Value index) {
   return {index, 0};
 }
 
-/// Terms of an access; digits of one number that meet again with the strides they were split by become that number, so that an access in
-/// the order of the threads needs no division.
+/// Terms of an access; digits of one number that meet again with the strides they were split by become that number, so that an
+/// access in the order of the threads needs no division.
 static SmallVector<Term> addressTerms(ValueRange indices, ArrayRef<int64_t> strides) {
   SmallVector<Term> terms; // from the innermost dimension outwards
   for (size_t i = indices.size(); i-- > 0;) {
@@ -319,8 +322,8 @@ LogicalResult CudaPrinter::printShuffle(Operation *op) {
     return unsupported(op, "only 32 and 64 bit values can be shuffled");
   if (!shuffle.getValid().use_empty())
     return unsupported(op, "the validity result has no CUDA form");
-  return define(shuffle.getShuffleResult(), (function + "(0xffffffffu, " + nameOf(shuffle.getValue()) + ", " + nameOf(shuffle.getOffset()) +
-                                             ", " + nameOf(shuffle.getWidth()) + ")")
+  return define(shuffle.getShuffleResult(), (function + "(0xffffffffu, " + nameOf(shuffle.getValue()) + ", " +
+                                             nameOf(shuffle.getOffset()) + ", " + nameOf(shuffle.getWidth()) + ")")
                                                 .str());
 }
 

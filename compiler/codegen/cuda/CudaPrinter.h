@@ -1,7 +1,7 @@
 //===- CudaPrinter.h - scalar IR as CUDA C++ text -------------------------===//
 //
-// Prints the operations of a block (arith, math, scf, memref, vector, gpu) as statements. What a kernel is, its signature and its launch
-// shape, is the matter of the schedules that call it.
+// Prints the operations of a block (arith, math, scf, memref, vector, gpu) as statements. What a kernel is, its signature and its
+// launch shape, is the matter of the schedules that call it.
 //
 #ifndef OGC_CODEGEN_CUDA_CUDAPRINTER_H
 #define OGC_CODEGEN_CUDA_CUDAPRINTER_H

@@ -33,8 +33,8 @@ struct EmitCuda : impl::EmitCudaBase<EmitCuda> {
       ok &= succeeded(text);
       if (!ok)
         continue;
-      llvm::outs() << "// kernel " << text->name << ": grid " << text->launch.grid << ", block " << text->launch.block << ", cluster "
-                   << text->launch.cluster << ", shared " << text->launch.dynamicSharedBytes << "\n";
+      llvm::outs() << "// kernel " << text->name << ": grid " << text->launch.grid << ", block " << text->launch.block
+                   << ", cluster " << text->launch.cluster << ", shared " << text->launch.dynamicSharedBytes << "\n";
       texts.push_back(std::move(*text));
     }
     if (ok)

@@ -2,8 +2,8 @@
 #include "compiler/codegen/cuda/Epilogue.h"
 
 #include "compiler/codegen/cuda/Lanes.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -20,7 +20,8 @@ static SmallVector<Type> extraTypes(MLIRContext *context, unsigned indices, int 
 }
 
 /// The code of one element at the template's indices.
-static LogicalResult emitElement(kern::KernelOp kernel, Operation *anchor, bool merged, unsigned numIndices, KernelBody &body, bool &fits) {
+static LogicalResult emitElement(kern::KernelOp kernel, Operation *anchor, bool merged, unsigned numIndices, KernelBody &body,
+                                 bool &fits) {
   Location loc = kernel.getLoc();
   IndexMath &math = body.getEmitter().indices();
   ArrayRef<int64_t> shape = tensorType(anchor->getResult(0)).getShape();
@@ -41,7 +42,8 @@ static LogicalResult emitElement(kern::KernelOp kernel, Operation *anchor, bool 
       return failure();
     }
     bool sameShape = tensorType(result).getShape() == shape;
-    positions.push_back(sameShape ? indices : math.delinearize(loc, math.linearize(loc, indices, shape), tensorType(result).getShape()));
+    positions.push_back(sameShape ? indices
+                                  : math.delinearize(loc, math.linearize(loc, indices, shape), tensorType(result).getShape()));
     values.push_back(body.getEmitter().emit(result, positions.back()));
     if (!values.back())
       return failure();
@@ -52,8 +54,8 @@ static LogicalResult emitElement(kern::KernelOp kernel, Operation *anchor, bool 
   return success();
 }
 
-/// True if everything computed from `value` takes its elements at the position of the result: element-wise operations with identity maps
-/// and reshapes.
+/// True if everything computed from `value` takes its elements at the position of the result: element-wise operations with
+/// identity maps and reshapes.
 static bool staysInPlace(Value value) {
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
@@ -62,7 +64,8 @@ static bool staysInPlace(Value value) {
     auto generic = dyn_cast<linalg::GenericOp>(user);
     bool inPlace = isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(user) ||
                    (generic && generic.getNumReductionLoops() == 0 && generic.getMatchingIndexingMap(&use).isIdentity() &&
-                    llvm::all_of(generic.getDpsInitsMutable(), [&](OpOperand &init) { return generic.getMatchingIndexingMap(&init).isIdentity(); }));
+                    llvm::all_of(generic.getDpsInitsMutable(),
+                                 [&](OpOperand &init) { return generic.getMatchingIndexingMap(&init).isIdentity(); }));
     if (!inPlace || !llvm::all_of(user->getResults(), staysInPlace))
       return false;
   }
@@ -82,8 +85,8 @@ FailureOr<Epilogue> printEpilogue(kern::KernelOp kernel, Operation *anchor, bool
   Value innermost = element.extra(numIndices - 1), accumulator = element.extra(numIndices);
   Epilogue epilogue;
   for (epilogue.lanes = mostLanes; epilogue.lanes > 1; epilogue.lanes /= 2)
-    if (shape.back() % epilogue.lanes == 0 &&
-        LaneAnalysis(element.getBlock(), innermost, accumulator, epilogue.lanes).canWiden(element.getBlock(), /*strictLoads=*/false))
+    if (shape.back() % epilogue.lanes == 0 && LaneAnalysis(element.getBlock(), innermost, accumulator, epilogue.lanes)
+                                                  .canWiden(element.getBlock(), /*strictLoads=*/false))
       break;
 
   KernelBody body(kernel, extraTypes(kernel.getContext(), numIndices, epilogue.lanes));
@@ -131,8 +134,8 @@ FailureOr<Epilogue> printEpilogue(kern::KernelOp kernel, Operation *anchor, bool
     printer.bind(body.extra(numIndices + lane), "acc[" + std::to_string(lane) + "]");
   if (failed(printer.printBlock(body.getBlock())))
     return failure();
-  epilogue.functor = "struct " + name + " {\n" + members + "  __device__ __forceinline__ void operator()(" + parameters + "const float (&acc)[" +
-                     std::to_string(epilogue.lanes) + "]) const {\n" + text + "  }\n};\n";
+  epilogue.functor = "struct " + name + " {\n" + members + "  __device__ __forceinline__ void operator()(" + parameters +
+                     "const float (&acc)[" + std::to_string(epilogue.lanes) + "]) const {\n" + text + "  }\n};\n";
   return epilogue;
 }
 

@@ -13,9 +13,9 @@ struct Epilogue {
   std::string construct; ///< `NAME_Epilogue{p2, p3}`
 };
 
-/// Prints everything between the result of `anchor` and the yielded values. `merged` says that the template numbers dimensions 1 and 2 of
-/// the result by one index (convolutions: pixels); `mostLanes` bounds V. Failure without a message when `fits` is false: a yielded value is not computed element
-/// by element from the result.
+/// Prints everything between the result of `anchor` and the yielded values. `merged` says that the template numbers dimensions 1
+/// and 2 of the result by one index (convolutions: pixels); `mostLanes` bounds V. Failure without a message when `fits` is false:
+/// a yielded value is not computed element by element from the result.
 mlir::FailureOr<Epilogue> printEpilogue(kern::KernelOp kernel, mlir::Operation *anchor, bool merged, int mostLanes, bool &fits);
 
 } // namespace ogc::codegen

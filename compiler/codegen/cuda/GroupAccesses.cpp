@@ -41,10 +41,12 @@ static void joinLoads(ArrayRef<Operation *> loads, int64_t width) {
     // The first of the group in the block's order: all of its operands are there already.
     Operation *earliest = *std::min_element(loads.begin() + first, loads.begin() + first + width,
                                             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-    if (Operation *index = lead.getIndices().back().getDefiningOp(); index && index->getBlock() == earliest->getBlock() && earliest->isBeforeInBlock(index))
+    if (Operation *index = lead.getIndices().back().getDefiningOp();
+        index && index->getBlock() == earliest->getBlock() && earliest->isBeforeInBlock(index))
       index->moveBefore(earliest);
     OpBuilder b(earliest);
-    Value vector = vector::LoadOp::create(b, lead.getLoc(), VectorType::get({width}, lead.getType()), lead.getMemRef(), lead.getIndices());
+    Value vector =
+        vector::LoadOp::create(b, lead.getLoc(), VectorType::get({width}, lead.getType()), lead.getMemRef(), lead.getIndices());
     for (int64_t i = 0; i < width; ++i)
       loads[first + i]->getResult(0).replaceAllUsesWith(vector::ExtractOp::create(b, lead.getLoc(), vector, i));
   }

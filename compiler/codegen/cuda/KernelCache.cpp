@@ -52,7 +52,9 @@ std::optional<std::vector<char>> KernelCache::load(const std::string &key) const
 void KernelCache::store(const std::string &key, llvm::ArrayRef<char> content) const {
   if (folder.empty())
     return;
-  auto warn = [&](const std::string &why) { llvm::errs() << "warning: kernel cache not written: " + path(key) + ": " + why + "\n"; };
+  auto warn = [&](const std::string &why) {
+    llvm::errs() << "warning: kernel cache not written: " + path(key) + ": " + why + "\n";
+  };
   if (std::error_code error = llvm::sys::fs::create_directories(folder))
     return warn(error.message());
   int descriptor = -1;

@@ -9,8 +9,9 @@
 
 namespace ogc::codegen {
 
-/// A folder of files named by the hash of everything that determines their content. Safe for several processes at once: files appear
-/// by renaming. Every problem (an unwritable folder, a damaged file) costs only a compilation and a warning on stderr, never an error.
+/// A folder of files named by the hash of everything that determines their content. Safe for several processes at once: files
+/// appear by renaming. Every problem (an unwritable folder, a damaged file) costs only a compilation and a warning on stderr,
+/// never an error.
 class KernelCache {
 public:
   /// An empty folder name switches the cache off.

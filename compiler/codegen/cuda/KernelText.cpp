@@ -33,8 +33,8 @@ static Operation *yieldOf(kern::KernelOp kernel) { return kernel.getBody().front
 
 static OwningOpRef<ModuleOp> makeModule(kern::KernelOp kernel) {
   MLIRContext *context = kernel.getContext();
-  context->loadDialect<arith::ArithDialect, func::FuncDialect, gpu::GPUDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
-                       vector::VectorDialect>();
+  context->loadDialect<arith::ArithDialect, func::FuncDialect, gpu::GPUDialect, math::MathDialect, memref::MemRefDialect,
+                       scf::SCFDialect, vector::VectorDialect>();
   return ModuleOp::create(kernel.getLoc());
 }
 
@@ -109,7 +109,8 @@ FailureOr<std::string> parameterList(kern::KernelOp kernel, const CudaTypes &typ
       ok = false;
     }
     bool isInput = number < kernel.getBody().getNumArguments();
-    text += (number ? ", " : "") + std::string(isInput ? "const " : "") + types.name(type) + " *__restrict__ p" + std::to_string(number);
+    text += (number ? ", " : "") + std::string(isInput ? "const " : "") + types.name(type) + " *__restrict__ p" +
+            std::to_string(number);
   }
   if (!ok)
     return failure();

@@ -22,9 +22,9 @@ struct CudaArch {
 
 /// How a kernel is launched; fixed at compile time.
 struct LaunchShape {
-  uint32_t grid = 1;              ///< blocks, one-dimensional
-  uint32_t block = 1;             ///< threads a block, one-dimensional
-  uint32_t cluster = 1;           ///< blocks a cluster
+  uint32_t grid = 1;    ///< blocks, one-dimensional
+  uint32_t block = 1;   ///< threads a block, one-dimensional
+  uint32_t cluster = 1; ///< blocks a cluster
   uint32_t dynamicSharedBytes = 0;
 };
 
@@ -34,7 +34,7 @@ struct KernelText {
   std::vector<std::string> headers; ///< device headers it includes, e.g. "ogc/gemm.cuh"
   std::string source;               ///< everything but the includes
   LaunchShape launch;
-  unsigned cost = 1;                ///< relative time to compile it
+  unsigned cost = 1; ///< relative time to compile it
 };
 
 /// Prints a kernel for an architecture; a schedule that does not fit the body falls back to `pointwise`.

@@ -97,7 +97,8 @@ bool LaneAnalysis::visit(Block &block) {
     if (auto loop = dyn_cast<scf::ForOp>(op)) {
       bool sameTrips = llvm::all_of(ValueRange{loop.getLowerBound(), loop.getUpperBound(), loop.getStep()},
                                     [&](Value v) { return of(v).kind == Lane::Uniform; });
-      Lane step{sameTrips ? Lane::Uniform : Lane::Varying, std::min(of(loop.getLowerBound()).divisor, of(loop.getStep()).divisor)};
+      Lane step{sameTrips ? Lane::Uniform : Lane::Varying,
+                std::min(of(loop.getLowerBound()).divisor, of(loop.getStep()).divisor)};
       changed |= update(loop.getInductionVar(), step);
       for (auto [arg, init] : llvm::zip_equal(loop.getRegionIterArgs(), loop.getInitArgs()))
         changed |= update(arg, {of(init).kind == Lane::Uniform ? Lane::Uniform : Lane::Varying, 1});
@@ -170,9 +171,9 @@ bool LaneAnalysis::canWiden(Block &block, bool strictLoads) const {
       if (!isVectorAccess(store.getMemRef(), store.getIndices()))
         return false;
     } else if (op.getNumRegions() != 0 && !isUniform(&op)) {
-      bool together = isa<scf::ForOp, scf::IfOp>(op) &&
-                      llvm::all_of(isa<scf::IfOp>(op) ? op.getOperands() : op.getOperands().take_front(3),
-                                   [&](Value v) { return of(v).kind == Lane::Uniform; });
+      bool together =
+          isa<scf::ForOp, scf::IfOp>(op) && llvm::all_of(isa<scf::IfOp>(op) ? op.getOperands() : op.getOperands().take_front(3),
+                                                         [&](Value v) { return of(v).kind == Lane::Uniform; });
       if (!together)
         return false;
       for (Region &region : op.getRegions())
@@ -255,7 +256,8 @@ void LaneCloner::cloneLoad(memref::LoadOp op) {
   int64_t width = chunk(op.getType());
   for (int64_t lane = 0; lane < int64_t(mappings.size()); lane += width) {
     if (lane)
-      indices.back() = arith::AddIOp::create(builder, op.getLoc(), first, arith::ConstantIndexOp::create(builder, op.getLoc(), lane));
+      indices.back() =
+          arith::AddIOp::create(builder, op.getLoc(), first, arith::ConstantIndexOp::create(builder, op.getLoc(), lane));
     Value vector = vector::LoadOp::create(builder, op.getLoc(), VectorType::get({width}, op.getType()), base, indices);
     for (int64_t i = 0; i < width; ++i)
       mappings[lane + i].map(op.getResult(), Value(vector::ExtractOp::create(builder, op.getLoc(), vector, i)));
@@ -268,7 +270,8 @@ void LaneCloner::cloneStore(memref::StoreOp op) {
   int64_t width = chunk(op.getValueToStore().getType());
   for (int64_t lane = 0; lane < int64_t(mappings.size()); lane += width) {
     if (lane)
-      indices.back() = arith::AddIOp::create(builder, op.getLoc(), first, arith::ConstantIndexOp::create(builder, op.getLoc(), lane));
+      indices.back() =
+          arith::AddIOp::create(builder, op.getLoc(), first, arith::ConstantIndexOp::create(builder, op.getLoc(), lane));
     auto type = VectorType::get({width}, op.getValueToStore().getType());
     Value vector = vector::FromElementsOp::create(builder, op.getLoc(), type, ArrayRef(values).slice(lane, width));
     vector::StoreOp::create(builder, op.getLoc(), vector, base, indices);
@@ -300,7 +303,8 @@ void LaneCloner::cloneIf(scf::IfOp op) {
   SmallVector<Type> types;
   for (Type type : op.getResultTypes())
     types.append(mappings.size(), type);
-  auto branch = scf::IfOp::create(builder, op.getLoc(), types, mappings[0].lookupOrDefault(op.getCondition()), op.elseBlock() != nullptr);
+  auto branch =
+      scf::IfOp::create(builder, op.getLoc(), types, mappings[0].lookupOrDefault(op.getCondition()), op.elseBlock() != nullptr);
   cloneRegion(*op.thenBlock(), *branch.thenBlock());
   if (op.elseBlock())
     cloneRegion(*op.elseBlock(), *branch.elseBlock());

@@ -1,7 +1,7 @@
 //===- Lanes.h - several neighbouring elements in one thread --------------===//
 //
-// A body written for one element is widened to V neighbours: accesses that run along the lanes become vector accesses, what all lanes
-// share is computed once, loops and branches that all lanes take together are kept as one.
+// A body written for one element is widened to V neighbours: accesses that run along the lanes become vector accesses, what all
+// lanes share is computed once, loops and branches that all lanes take together are kept as one.
 //
 #ifndef OGC_CODEGEN_CUDA_LANES_H
 #define OGC_CODEGEN_CUDA_LANES_H
@@ -23,8 +23,8 @@ struct Lane {
 
 class LaneAnalysis {
 public:
-  /// `root` is consecutive over `width` lanes (a power of two) and a multiple of it in lane 0; `varying` are different in each lane.
-  /// Everything else defined outside `block` is uniform.
+  /// `root` is consecutive over `width` lanes (a power of two) and a multiple of it in lane 0; `varying` are different in each
+  /// lane. Everything else defined outside `block` is uniform.
   LaneAnalysis(mlir::Block &block, mlir::Value root, mlir::ValueRange varying, int64_t width);
 
   Lane of(mlir::Value value) const;
@@ -32,8 +32,8 @@ public:
   /// True if the access at `indices` of `buffer` is `width` elements in a row, aligned to their size.
   bool isVectorAccess(mlir::Value buffer, mlir::ValueRange indices) const;
 
-  /// True if every store is a vector access and, with `strictLoads`, every load is one or the same for all lanes; and no branch or loop
-  /// bound differs between the lanes.
+  /// True if every store is a vector access and, with `strictLoads`, every load is one or the same for all lanes; and no branch
+  /// or loop bound differs between the lanes.
   bool canWiden(mlir::Block &block, bool strictLoads) const;
 
   /// True if no lane needs a copy of its own.
@@ -50,12 +50,13 @@ private:
   llvm::DenseMap<mlir::Value, Lane> lanes;
 };
 
-/// Clones the operations of `block` but its terminator for all lanes at the insertion point. `mappings` has one mapping a lane, which holds
-/// the values of lane-dependent arguments; `canWiden` must hold.
-void cloneLanes(mlir::OpBuilder &builder, mlir::Block &block, const LaneAnalysis &analysis, llvm::MutableArrayRef<mlir::IRMapping> mappings);
+/// Clones the operations of `block` but its terminator for all lanes at the insertion point. `mappings` has one mapping a lane,
+/// which holds the values of lane-dependent arguments; `canWiden` must hold.
+void cloneLanes(mlir::OpBuilder &builder, mlir::Block &block, const LaneAnalysis &analysis,
+                llvm::MutableArrayRef<mlir::IRMapping> mappings);
 
-/// Joins loads (and stores) of one buffer in one block whose last indices are `lanes`, neighbouring and aligned to their number, into
-/// vector accesses of at most 16 bytes. The innermost extent of the buffers is a multiple of the number of lanes.
+/// Joins loads (and stores) of one buffer in one block whose last indices are `lanes`, neighbouring and aligned to their number,
+/// into vector accesses of at most 16 bytes. The innermost extent of the buffers is a multiple of the number of lanes.
 void groupAccesses(mlir::Block &block, llvm::ArrayRef<mlir::Value> lanes);
 
 } // namespace ogc::codegen

@@ -112,7 +112,8 @@ llvm::Expected<std::vector<char>> Nvrtc::compile(const std::string &name, const 
   for (const std::string &option : options)
     arguments.push_back(option.c_str());
   nvrtcProgram program = nullptr;
-  nvrtcResult result = symbols->createProgram(&program, source.c_str(), name.c_str(), int(headerNames.size()), headerTexts.data(), headerNames.data());
+  nvrtcResult result = symbols->createProgram(&program, source.c_str(), name.c_str(), int(headerNames.size()), headerTexts.data(),
+                                              headerNames.data());
   if (result != NVRTC_SUCCESS)
     return failed(llvm::Twine("nvrtcCreateProgram: ") + symbols->errorString(result));
   llvm::scope_exit destroy([&] { symbols->destroyProgram(&program); });

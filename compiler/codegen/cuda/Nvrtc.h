@@ -18,15 +18,16 @@ struct NvrtcSymbols;
 /// Called from several threads at once.
 class Nvrtc {
 public:
-  /// Opens libnvrtc once for the process: from the CUDA folder that the compiler was built with, then $CUDA_HOME, then as the dynamic linker
-  /// finds it. The error lists what was tried.
+  /// Opens libnvrtc once for the process: from the CUDA folder that the compiler was built with, then $CUDA_HOME, then as the
+  /// dynamic linker finds it. The error lists what was tried.
   static llvm::Expected<const Nvrtc *> get();
 
   /// "13.0"
   std::string version() const;
 
   /// Compiles one program with the device headers at hand. `name` appears in messages. The error is NVRTC's log.
-  llvm::Expected<std::vector<char>> compile(const std::string &name, const std::string &source, llvm::ArrayRef<std::string> options) const;
+  llvm::Expected<std::vector<char>> compile(const std::string &name, const std::string &source,
+                                            llvm::ArrayRef<std::string> options) const;
 
 private:
   Nvrtc() = default;

@@ -14,8 +14,8 @@ namespace ogc::codegen {
 namespace {
 
 struct PointwiseChoice {
-  unsigned threads;    ///< a block
-  unsigned mostLanes;  ///< neighbouring elements a thread may take
+  unsigned threads;   ///< a block
+  unsigned mostLanes; ///< neighbouring elements a thread may take
   Trigger trigger;
 };
 
@@ -91,7 +91,8 @@ static void emitGroup(KernelBody &body, KernelBody &element, const Group &group,
   Location loc = body.getFunction().getLoc();
   OpBuilder::InsertionGuard restore(b);
   if (guard) {
-    Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, thread, arith::ConstantIndexOp::create(b, loc, group.elements / lanes));
+    Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, thread,
+                                         arith::ConstantIndexOp::create(b, loc, group.elements / lanes));
     b.setInsertionPointToStart(scf::IfOp::create(b, loc, inside, /*withElseRegion=*/false).thenBlock());
   }
   Value first = lanes == 1 ? thread : Value(arith::MulIOp::create(b, loc, thread, arith::ConstantIndexOp::create(b, loc, lanes)));

@@ -1,7 +1,7 @@
 //===- Row.cpp - a warp or a block a row, reductions across its threads ---===//
 //
-// The elements of a row stay in registers from one stage to the next: the columns of a thread are unrolled, and ElementEmitter gives back
-// what it has emitted for the same column before. Sums are combined in a fixed order, so results repeat bit by bit.
+// The elements of a row stay in registers from one stage to the next: the columns of a thread are unrolled, and ElementEmitter
+// gives back what it has emitted for the same column before. Sums are combined in a fixed order, so results repeat bit by bit.
 //
 #include "compiler/codegen/cuda/Lanes.h"
 #include "compiler/codegen/cuda/Schedules.h"
@@ -37,10 +37,12 @@ static RowChoice chooseRow(int64_t rows, int64_t width, unsigned mostLanes, Cuda
       choice.lanes /= 2;
   int64_t units = width / choice.lanes;
   // A warp a row needs no shared memory and no barrier; a block a row has more loads in flight.
-  bool isWarpARow = width <= 256 || (choice.lanes > 1 && rows >= manyRows && llvm::divideCeil(units, 32) * choice.lanes <= mostElementsALane);
+  bool isWarpARow =
+      width <= 256 || (choice.lanes > 1 && rows >= manyRows && llvm::divideCeil(units, 32) * choice.lanes <= mostElementsALane);
   if (!isWarpARow) {
     int64_t elements = width <= 1024 ? 4 : 8;
-    choice.threadsARow = std::min<int64_t>(1024, llvm::alignTo(llvm::divideCeil(units, std::max<int64_t>(1, elements / choice.lanes)), 32));
+    choice.threadsARow =
+        std::min<int64_t>(1024, llvm::alignTo(llvm::divideCeil(units, std::max<int64_t>(1, elements / choice.lanes)), 32));
   } else {
     // Warps of several rows share a block once there are more rows than blocks that run at the same time.
     while (choice.rowsABlock < 8 && rows % (choice.rowsABlock * 2) == 0 && rows / (choice.rowsABlock * 2) >= blocksThatFill)
@@ -112,8 +114,8 @@ private:
   KernelBody body;
   OpBuilder &b;
   ElementEmitter &emitter;
-  Value row, thread;              ///< of the domain; within the row
-  SmallVector<Column> columns;    ///< when unrolled
+  Value row, thread;           ///< of the domain; within the row
+  SmallVector<Column> columns; ///< when unrolled
 };
 
 } // namespace
@@ -133,7 +135,8 @@ void RowPrinter::emitPosition() {
       columns.push_back(columnAt(constant(i), int64_t(i + 1) * choice.threadsARow * choice.lanes > plan.width));
 }
 
-/// Past the end of a row a thread repeats the last elements and drops the result: no branch, so values stay visible to later stages.
+/// Past the end of a row a thread repeats the last elements and drops the result: no branch, so values stay visible to later
+/// stages.
 RowPrinter::Column RowPrinter::columnAt(Value number, bool mayPassEnd) {
   IndexMath &math = emitter.indices();
   Value first = math.mul(loc, math.add(loc, thread, math.mul(loc, number, choice.threadsARow)), choice.lanes);
@@ -212,7 +215,8 @@ Value RowPrinter::shuffle(Value value, unsigned distance) {
     value = arith::ExtUIOp::create(b, loc, i32, value);
   }
   auto i32Constant = [&](int64_t v) { return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(v)); };
-  Value moved = gpu::ShuffleOp::create(b, loc, value, i32Constant(distance), i32Constant(32), gpu::ShuffleMode::XOR).getShuffleResult();
+  Value moved =
+      gpu::ShuffleOp::create(b, loc, value, i32Constant(distance), i32Constant(32), gpu::ShuffleMode::XOR).getShuffleResult();
   if (bits < 32) {
     Type integer = b.getIntegerType(bits);
     moved = arith::TruncIOp::create(b, loc, integer, moved);
@@ -256,7 +260,8 @@ LogicalResult RowPrinter::storeColumn(const Column &column) {
     if (output.reduced)
       continue;
     for (Value index : column.lanes) {
-      Store store{Value(), body.output(output.number), RowPlan::indicesAt(emitter.indices(), output.value, plan.rows, row, index)};
+      Store store{Value(), body.output(output.number),
+                  RowPlan::indicesAt(emitter.indices(), output.value, plan.rows, row, index)};
       store.value = emitter.emit(output.value, store.indices);
       if (!store.value)
         return failure();

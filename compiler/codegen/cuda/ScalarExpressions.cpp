@@ -1,7 +1,8 @@
 //===- ScalarExpressions.cpp - arith and math operations as expressions ---===//
 //
-// Every operation is one C++ expression. f16 and bf16 operands are extended to f32, the result is rounded back: for the operations of
-// arith this is exact rounding, as f32 has more than twice their precision. Integer arithmetic wraps, so it is done on unsigned types.
+// Every operation is one C++ expression. f16 and bf16 operands are extended to f32, the result is rounded back: for the
+// operations of arith this is exact rounding, as f32 has more than twice their precision. Integer arithmetic wraps, so it is done
+// on unsigned types.
 //
 #include "compiler/codegen/cuda/CudaPrinter.h"
 
@@ -27,9 +28,7 @@ struct Printing {
   static bool isNarrowFloat(Type type) { return type.isF16() || type.isBF16(); }
 
   /// A float operand in the type that computes: float for the 16-bit types.
-  std::string real(unsigned i) const {
-    return isNarrowFloat(operandType(i)) ? "ogc::toFloat(" + operands[i] + ")" : operands[i];
-  }
+  std::string real(unsigned i) const { return isNarrowFloat(operandType(i)) ? "ogc::toFloat(" + operands[i] + ")" : operands[i]; }
   /// A float (or double) expression as a value of `type`.
   static std::string narrow(Type type, const std::string &text) {
     if (type.isF16())
@@ -44,9 +43,7 @@ struct Printing {
   std::string asSigned(unsigned i) const { return operandType(i).isInteger(1) ? "-(int)" + operands[i] : operands[i]; }
   std::string cast(const std::string &text) const { return "(" + types.name(resultType()) + ")(" + text + ")"; }
 
-  std::string binaryFloat(StringRef symbol) const {
-    return narrow(resultType(), real(0) + " " + symbol.str() + " " + real(1));
-  }
+  std::string binaryFloat(StringRef symbol) const { return narrow(resultType(), real(0) + " " + symbol.str() + " " + real(1)); }
   std::string wrapping(StringRef symbol) const {
     if (resultType().isIndex())
       return operands[0] + " " + symbol.str() + " " + operands[1];
@@ -170,7 +167,8 @@ std::string integerToFloat(const Printing &p, bool isSigned) {
 std::string floatToInteger(const Printing &p, bool isSigned) {
   Type type = p.resultType();
   // Narrow integers through 32 bits, so that an in-range value keeps its bits.
-  StringRef through = p.types.width(type) == 64 ? (isSigned ? "(long long)" : "(unsigned long long)") : (isSigned ? "(int)" : "(unsigned int)");
+  StringRef through =
+      p.types.width(type) == 64 ? (isSigned ? "(long long)" : "(unsigned long long)") : (isSigned ? "(int)" : "(unsigned int)");
   std::string wide = through.str() + p.real(0);
   return type.isInteger(1) ? "(" + wide + " & 1) != 0" : p.cast(wide);
 }
@@ -236,22 +234,24 @@ std::string arithExpression(const Printing &p) {
 /// The C function of each math operation on floats that has one: the accurate library forms, never the fast ones.
 const llvm::StringMap<StringRef> &mathCalls() {
   static const llvm::StringMap<StringRef> calls = {
-      {"math.absf", "fabs"},   {"math.acos", "acos"},   {"math.acosh", "acosh"}, {"math.asin", "asin"},     {"math.asinh", "asinh"},
-      {"math.atan", "atan"},   {"math.atan2", "atan2"}, {"math.atanh", "atanh"}, {"math.cbrt", "cbrt"},     {"math.ceil", "ceil"},
-      {"math.cos", "cos"},     {"math.cosh", "cosh"},   {"math.erf", "erf"},     {"math.erfc", "erfc"},     {"math.exp", "exp"},
-      {"math.exp2", "exp2"},   {"math.expm1", "expm1"}, {"math.floor", "floor"}, {"math.fma", "fma"},       {"math.log", "log"},
-      {"math.log10", "log10"}, {"math.log1p", "log1p"}, {"math.log2", "log2"},   {"math.powf", "pow"},      {"math.round", "round"},
-      {"math.rsqrt", "rsqrt"}, {"math.sin", "sin"},     {"math.sinh", "sinh"},   {"math.roundeven", "rint"}, {"math.sqrt", "sqrt"},
-      {"math.tan", "tan"},     {"math.tanh", "tanh"},   {"math.trunc", "trunc"}, {"math.copysign", "copysign"}};
+      {"math.absf", "fabs"},      {"math.acos", "acos"},        {"math.acosh", "acosh"}, {"math.asin", "asin"},
+      {"math.asinh", "asinh"},    {"math.atan", "atan"},        {"math.atan2", "atan2"}, {"math.atanh", "atanh"},
+      {"math.cbrt", "cbrt"},      {"math.ceil", "ceil"},        {"math.cos", "cos"},     {"math.cosh", "cosh"},
+      {"math.erf", "erf"},        {"math.erfc", "erfc"},        {"math.exp", "exp"},     {"math.exp2", "exp2"},
+      {"math.expm1", "expm1"},    {"math.floor", "floor"},      {"math.fma", "fma"},     {"math.log", "log"},
+      {"math.log10", "log10"},    {"math.log1p", "log1p"},      {"math.log2", "log2"},   {"math.powf", "pow"},
+      {"math.round", "round"},    {"math.rsqrt", "rsqrt"},      {"math.sin", "sin"},     {"math.sinh", "sinh"},
+      {"math.roundeven", "rint"}, {"math.sqrt", "sqrt"},        {"math.tan", "tan"},     {"math.tanh", "tanh"},
+      {"math.trunc", "trunc"},    {"math.copysign", "copysign"}};
   return calls;
 }
 
 /// Operations that `ogc/scalar.cuh` overloads on the operand type.
 const llvm::StringMap<StringRef> &mathHelpers() {
   static const llvm::StringMap<StringRef> helpers = {
-      {"math.isnan", "isNaN"},     {"math.isinf", "isInf"},     {"math.isfinite", "isFinite"}, {"math.isnormal", "isNormal"},
-      {"math.fpowi", "powi"},      {"math.ctpop", "popCount"},  {"math.ctlz", "leadingZeros"}, {"math.cttz", "trailingZeros"},
-      {"math.absi", "absolute"},   {"math.ipowi", "ipow"},      {"math.clampf", "clampTo"}};
+      {"math.isnan", "isNaN"},   {"math.isinf", "isInf"},    {"math.isfinite", "isFinite"}, {"math.isnormal", "isNormal"},
+      {"math.fpowi", "powi"},    {"math.ctpop", "popCount"}, {"math.ctlz", "leadingZeros"}, {"math.cttz", "trailingZeros"},
+      {"math.absi", "absolute"}, {"math.ipowi", "ipow"},     {"math.clampf", "clampTo"}};
   return helpers;
 }
 

@@ -1,7 +1,7 @@
 //===- Schedules.h - the ways a kernel body becomes CUDA C++ --------------===//
 //
-// Each schedule prints one kern.kernel. The numbers that decide its speed are chosen in one function `chooseX`, from shapes and the
-// architecture alone, so that a tuning file can replace them.
+// Each schedule prints one kern.kernel. The numbers that decide its speed are chosen in one function `chooseX`, from shapes and
+// the architecture alone, so that a tuning file can replace them.
 //
 #ifndef OGC_CODEGEN_CUDA_SCHEDULES_H
 #define OGC_CODEGEN_CUDA_SCHEDULES_H
@@ -54,7 +54,8 @@ bool needsWideIndex(kern::KernelOp kernel);
 /// Positions of the arguments whose contents never change (weights), from the attribute `ogc.constant_args`.
 llvm::SmallVector<bool> constantArguments(kern::KernelOp kernel);
 
-/// The parameter list of the entry point: `const T *__restrict__ p0, …, T *__restrict__ pN`. Empty, with an error, for a type without CUDA form.
+/// The parameter list of the entry point: `const T *__restrict__ p0, …, T *__restrict__ pN`. Empty, with an error, for a type
+/// without CUDA form.
 mlir::FailureOr<std::string> parameterList(kern::KernelOp kernel, const CudaTypes &types);
 
 /// Prints the entry point of a kernel without a template: signature, wait and trigger, then the body.
@@ -66,7 +67,8 @@ KernelText startText(kern::KernelOp kernel);
 mlir::FailureOr<KernelText> printPointwise(kern::KernelOp kernel, CudaArch arch);
 /// Failure without a message (`fits` is false) when the body has no rows.
 mlir::FailureOr<KernelText> printRow(kern::KernelOp kernel, CudaArch arch, bool &fits);
-/// matmul, conv, depthwise_conv, attention. Failure without a message (`fits` is false) when the template does not take the operands.
+/// matmul, conv, depthwise_conv, attention. Failure without a message (`fits` is false) when the template does not take the
+/// operands.
 mlir::FailureOr<KernelText> printAnchor(kern::KernelOp kernel, CudaArch arch, bool &fits);
 
 } // namespace ogc::codegen

@@ -129,8 +129,8 @@ LogicalResult ConvOp::verify() {
 LogicalResult DepthwiseConvOp::verify() {
   if (failed(checkStaticRank(*this, "input", getInput(), 4)) || failed(checkStaticRank(*this, "filter", getFilter(), 3)) ||
       failed(checkStaticRank(*this, "result", getResult(), 4)) || failed(checkResultIsF32(*this)) ||
-      failed(checkArraySize(*this, "strides", getStrides(), 2)) || failed(checkArraySize(*this, "dilations", getDilations(), 2)) ||
-      failed(checkArraySize(*this, "pads", getPads(), 4)))
+      failed(checkArraySize(*this, "strides", getStrides(), 2)) ||
+      failed(checkArraySize(*this, "dilations", getDilations(), 2)) || failed(checkArraySize(*this, "pads", getPads(), 4)))
     return failure();
   ArrayRef<int64_t> in = tensorType(getInput()).getShape(), filter = tensorType(getFilter()).getShape();
   if (filter[2] != in[3])

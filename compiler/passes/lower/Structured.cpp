@@ -166,7 +166,8 @@ AffineMap broadcastMap(MLIRContext *context, ArrayRef<int64_t> from, ArrayRef<in
   return AffineMap::get(static_cast<unsigned>(to.size()), 0, exprs, context);
 }
 
-/// True when the extents of all loops follow from the operands that are no splats and the destination: only then may the splats go.
+/// True when the extents of all loops follow from the operands that are no splats and the destination: only then may the splats
+/// go.
 static bool splatsAreFree(Builder &b, Operand init, ArrayRef<Operand> operands) {
   SmallVector<AffineMap> maps;
   for (const Operand &operand : operands)

@@ -14,7 +14,8 @@ int64_t roundUp(int64_t value, int64_t multiple) { return (value + multiple - 1)
 enum class Fit { First, Best };
 
 /// Places buffers one after the other in the given order, each into a gap between the placed buffers that live at the same time.
-ArenaPlan placeInOrder(const std::vector<BufferLifetime> &buffers, const std::vector<size_t> &order, int64_t alignmentBytes, Fit fit) {
+ArenaPlan placeInOrder(const std::vector<BufferLifetime> &buffers, const std::vector<size_t> &order, int64_t alignmentBytes,
+                       Fit fit) {
   ArenaPlan plan;
   plan.offsetBytes.assign(buffers.size(), 0);
   std::vector<size_t> placed; // sorted by offset
@@ -60,7 +61,8 @@ template <typename Key> std::vector<size_t> orderBy(const std::vector<BufferLife
 } // namespace
 
 int64_t liveBytesBound(const std::vector<BufferLifetime> &buffers, int64_t alignmentBytes) {
-  // The sum changes only where a buffer begins or ends: sweep over these events, ends (last + 1) before begins at the same position.
+  // The sum changes only where a buffer begins or ends: sweep over these events, ends (last + 1) before begins at the same
+  // position.
   std::vector<std::pair<int64_t, int64_t>> events;
   for (const BufferLifetime &buffer : buffers) {
     int64_t size = roundUp(buffer.sizeBytes, alignmentBytes);

@@ -1,7 +1,7 @@
 //===- ArenaPlanner.h - offsets for buffers with known lifetimes ----------===//
 //
-// A pure function: no IR, no target. Offline dynamic storage allocation is NP-hard, so a small portfolio of greedy orders is tried and the
-// best result kept; on the graphs of real networks at least one of them meets the lower bound nearly always.
+// A pure function: no IR, no target. Offline dynamic storage allocation is NP-hard, so a small portfolio of greedy orders is
+// tried and the best result kept; on the graphs of real networks at least one of them meets the lower bound nearly always.
 //
 #ifndef OGC_PASSES_PLAN_ARENAPLANNER_H
 #define OGC_PASSES_PLAN_ARENAPLANNER_H

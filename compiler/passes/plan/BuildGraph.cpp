@@ -181,7 +181,8 @@ private:
         name = builder.getStringAttr((forInputs ? "input" : "output") + std::to_string(i));
       if (!symbols)
         symbols = builder.getStrArrayAttr(SmallVector<StringRef>(type.getRank(), ""));
-      result.push_back(cg::BindingAttr::get(builder.getContext(), name, type, symbols, place.section, place.offsetBytes, place.sizeBytes));
+      result.push_back(
+          cg::BindingAttr::get(builder.getContext(), name, type, symbols, place.section, place.offsetBytes, place.sizeBytes));
     }
     return builder.getArrayAttr(result);
   }
@@ -193,8 +194,9 @@ private:
       in.push_back(places[argument]);
     for (const Output &output : outputPlaces)
       out.push_back(output.place);
-    auto graph = cg::GraphOp::create(builder, func.getLoc(), id ? id.getValue() : func.getName(), bindings(true, in, func.getArgumentTypes()),
-                                     bindings(false, out, func.getResultTypes()), 0, 0);
+    auto graph =
+        cg::GraphOp::create(builder, func.getLoc(), id ? id.getValue() : func.getName(),
+                            bindings(true, in, func.getArgumentTypes()), bindings(false, out, func.getResultTypes()), 0, 0);
     graph.getBody().emplaceBlock();
     return graph;
   }
@@ -239,8 +241,8 @@ private:
         places[output] = scratch.allocate(sizeInBytes(output.getType()));
       args.push_back(slice(places[output], cg::Access::Write));
     }
-    cg::KernelOp::create(builder, launch.getLoc(), builder.getType<cg::NodeType>(), launch.getKernelAttr(), builder.getArrayAttr(args),
-                         ValueRange(), DenseI32ArrayAttr());
+    cg::KernelOp::create(builder, launch.getLoc(), builder.getType<cg::NodeType>(), launch.getKernelAttr(),
+                         builder.getArrayAttr(args), ValueRange(), DenseI32ArrayAttr());
     return success();
   }
 

@@ -17,8 +17,8 @@ class MarkProgrammaticEdges : public impl::MarkProgrammaticEdgesBase<MarkProgram
     getOperation().walk([](cg::KernelOp node) {
       SmallVector<int32_t> kinds;
       for (Value dependency : node.getDependencies())
-        kinds.push_back(static_cast<int32_t>(isa_and_nonnull<cg::KernelOp>(dependency.getDefiningOp()) ? cg::EdgeKind::Programmatic
-                                                                                                      : cg::EdgeKind::Full));
+        kinds.push_back(static_cast<int32_t>(
+            isa_and_nonnull<cg::KernelOp>(dependency.getDefiningOp()) ? cg::EdgeKind::Programmatic : cg::EdgeKind::Full));
       if (!kinds.empty())
         node.setEdgeKinds(kinds);
     });

@@ -14,7 +14,8 @@ namespace {
 
 using namespace mlir;
 
-/// Device memory is addressed in units of this many bytes: vector loads and bulk copies need 16, L2 sectors and cuBLASLt prefer more.
+/// Device memory is addressed in units of this many bytes: vector loads and bulk copies need 16, L2 sectors and cuBLASLt prefer
+/// more.
 constexpr int64_t alignmentBytes = 256;
 
 /// The scratch buffers of a graph in order of definition: ranges before planning are disjoint.

@@ -1,8 +1,8 @@
 //===- attention.cuh - scaled dot product attention -----------------------===//
 //
 // Scores never leave the registers. A block handles BQ rows of one key head; a row is (query, head of the group), so with grouped
-// heads one read of K and V serves the whole group. Warps split rows (WQ) and keys (WT), a cluster may split the keys again; every warp
-// runs its own online softmax, and the parts are merged at the end.
+// heads one read of K and V serves the whole group. Warps split rows (WQ) and keys (WT), a cluster may split the keys again;
+// every warp runs its own online softmax, and the parts are merged at the end.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OGC_DEVICE_ATTENTION_CUH
@@ -15,24 +15,70 @@ namespace ogc {
 /// See README.md, "attention".
 struct AttentionDefaults {
   enum {
-    Products = 1, QSd = 1, KSd = 1, VSd = 1, HasBias = 0, BiasSb = 0, BiasSh = 0, BiasSs = 0, BiasSt = 0, Causal = 0, VecQ = 1, VecK = 1,
-    VecV = 1, WQ = 1, WT = 4, BT = 64, Stages = 2, Split = 1, V = 1, Trigger = 1, SharedBytes = 0
+    Products = 1,
+    QSd = 1,
+    KSd = 1,
+    VSd = 1,
+    HasBias = 0,
+    BiasSb = 0,
+    BiasSh = 0,
+    BiasSs = 0,
+    BiasSt = 0,
+    Causal = 0,
+    VecQ = 1,
+    VecK = 1,
+    VecV = 1,
+    WQ = 1,
+    WT = 4,
+    BT = 64,
+    Stages = 2,
+    Split = 1,
+    V = 1,
+    Trigger = 1,
+    SharedBytes = 0
   };
 };
 
 template <class C> struct AttentionShape {
   using T = typename C::Element;
   enum {
-    E = (int)sizeof(T), Pad = 16 / E, KS = Mma<T>::KS, S = C::S, Keys = C::T, Group = C::H / C::HK, Rows = S * Group, D = C::D, DV = C::DV,
-    DP = (D + 15) / 16 * 16, DVP = (DV + 15) / 16 * 16, WQ = C::WQ, WT = C::WT, BQ = 16 * WQ, BT = C::BT, Stages = C::Stages, Split = C::Split,
-    Threads = 32 * WQ * WT, KeysPerWarp = BT / WT, NF = KeysPerWarp / 8,
-    LdQ = DP + Pad, LdV = DVP + Pad, QBytes = BQ * LdQ * E, KBytes = BT * LdQ * E, VBytes = BT * LdV * E, StageBytes = KBytes + VBytes,
-    LdO = DVP + 8, MergeBytes = WT * BQ * LdO * 4,
+    E = (int)sizeof(T),
+    Pad = 16 / E,
+    KS = Mma<T>::KS,
+    S = C::S,
+    Keys = C::T,
+    Group = C::H / C::HK,
+    Rows = S * Group,
+    D = C::D,
+    DV = C::DV,
+    DP = (D + 15) / 16 * 16,
+    DVP = (DV + 15) / 16 * 16,
+    WQ = C::WQ,
+    WT = C::WT,
+    BQ = 16 * WQ,
+    BT = C::BT,
+    Stages = C::Stages,
+    Split = C::Split,
+    Threads = 32 * WQ * WT,
+    KeysPerWarp = BT / WT,
+    NF = KeysPerWarp / 8,
+    LdQ = DP + Pad,
+    LdV = DVP + Pad,
+    QBytes = BQ * LdQ * E,
+    KBytes = BT * LdQ * E,
+    VBytes = BT * LdV * E,
+    StageBytes = KBytes + VBytes,
+    LdO = DVP + 8,
+    MergeBytes = WT * BQ * LdO * 4,
     ReceiveOffset = (QBytes + Stages * StageBytes > MergeBytes ? QBytes + Stages * StageBytes : MergeBytes),
     Bytes = ReceiveOffset + (Split > 1 ? BQ * LdO * 4 : 0),
-    Tiles = (Keys + BT - 1) / BT, Slice = (Tiles + Split - 1) / Split, TilesQ = (Rows + BQ - 1) / BQ, RowsOut = BQ / Split
+    Tiles = (Keys + BT - 1) / BT,
+    Slice = (Tiles + Split - 1) / Split,
+    TilesQ = (Rows + BQ - 1) / BQ,
+    RowsOut = BQ / Split
   };
-  static_assert(C::H % C::HK == 0 && BT % (16 * WT) == 0 && BQ % Split == 0 && DV % C::V == 0 && (Stages == 1 || Stages == 2), "attention tile");
+  static_assert(C::H % C::HK == 0 && BT % (16 * WT) == 0 && BQ % Split == 0 && DV % C::V == 0 && (Stages == 1 || Stages == 2),
+                "attention tile");
   static_assert((int)C::SharedBytes >= (int)Bytes, "SharedBytes is smaller than the tile needs");
 };
 
@@ -119,8 +165,8 @@ template <class C> struct AttentionWarp {
     }
   }
 
-  /// out += P V. The accumulator layout of the scores is the operand layout of the probabilities (for tf32 with the keys of a step
-  /// renumbered 0 2 4 6 1 3 5 7, on both sides).
+  /// out += P V. The accumulator layout of the scores is the operand layout of the probabilities (for tf32 with the keys of a
+  /// step renumbered 0 2 4 6 1 3 5 7, on both sides).
   __device__ __forceinline__ void weigh(const float (&s)[A::NF][4], unsigned v, int lane) {
     if constexpr (A::E == 2) {
       unsigned va = v + ((lane & 15) * A::LdV + (lane >> 4) * 8) * A::E;
@@ -154,8 +200,8 @@ template <class C> struct AttentionWarp {
 
 /// Scales, adds the bias and hides keys that do not exist or lie ahead.
 template <class C, class BiasElement>
-__device__ __forceinline__ void maskScores(float (&s)[AttentionShape<C>::NF][4], const BiasElement *__restrict__ bias, float scale, int batch, int keyHead,
-                                           int row0, int key0, int lane) {
+__device__ __forceinline__ void maskScores(float (&s)[AttentionShape<C>::NF][4], const BiasElement *__restrict__ bias,
+                                           float scale, int batch, int keyHead, int row0, int key0, int lane) {
   using A = AttentionShape<C>;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -205,8 +251,8 @@ __device__ __forceinline__ void mergeParts(float (&value)[V], float &top, float 
 
 template <class C, class BiasElement, class Epilogue>
 __device__ __forceinline__ void attention(const typename C::Element *__restrict__ q, const typename C::Element *__restrict__ k,
-                                          const typename C::Element *__restrict__ v, const BiasElement *__restrict__ bias, float scale,
-                                          const Epilogue &epilogue) {
+                                          const typename C::Element *__restrict__ v, const BiasElement *__restrict__ bias,
+                                          float scale, const Epilogue &epilogue) {
   using T = typename C::Element;
   using A = AttentionShape<C>;
   int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5, wq = warp / A::WT, wt = warp % A::WT;
@@ -228,23 +274,27 @@ __device__ __forceinline__ void attention(const typename C::Element *__restrict_
     constexpr int Vec = C::VecQ, Chunks = A::DP / Vec, Total = A::BQ * Chunks;
 #pragma unroll 4
     for (int i = tid; i < Total; i += A::Threads) {
-      int r = i / Chunks, d = i % Chunks * Vec, row = row0 + r, query = row / A::Group, head = keyHead * A::Group + row % A::Group;
+      int r = i / Chunks, d = i % Chunks * Vec, row = row0 + r, query = row / A::Group,
+          head = keyHead * A::Group + row % A::Group;
       int valid = row < A::Rows ? most(0, least(Vec, A::D - d)) : 0;
-      const T *src = q + ((long long)C::QSb * batch + (long long)C::QSs * query + (long long)C::QSh * head + (long long)C::QSd * d);
+      const T *src =
+          q + ((long long)C::QSb * batch + (long long)C::QSs * query + (long long)C::QSh * head + (long long)C::QSd * d);
       if constexpr (Vec * A::E >= 4)
         copyVector<T, Vec>(shared + (r * A::LdQ + d) * A::E, valid ? src : q, valid);
       else
         *reinterpret_cast<T *>(shared + (r * A::LdQ + d) * A::E) = valid ? *src : T{};
     }
   }
-  const T *keys = k + ((long long)C::KSb * batch + (long long)C::KSh * keyHead), *values = v + ((long long)C::VSb * batch + (long long)C::VSh * keyHead);
+  const T *keys = k + ((long long)C::KSb * batch + (long long)C::KSh * keyHead),
+          *values = v + ((long long)C::VSb * batch + (long long)C::VSh * keyHead);
   auto request = [&](int tile, int stage) {
     unsigned char *dst = shared + A::QBytes + stage * A::StageBytes;
     int t0 = tile * A::BT;
     loadMatrix<T, A::BT, A::DP, C::VecK, A::Threads, true>(dst, keys + (long long)C::KSt * t0, C::KSt, C::KSd, A::Keys - t0, A::D,
-                                                            [](int t, int d) { return (t * A::LdQ + d) * A::E; });
-    loadMatrix<T, A::BT, A::DVP, C::VecV, A::Threads, true>(dst + A::KBytes, values + (long long)C::VSt * t0, C::VSt, C::VSd, A::Keys - t0, A::DV,
-                                                             [](int t, int d) { return (t * A::LdV + d) * A::E; });
+                                                           [](int t, int d) { return (t * A::LdQ + d) * A::E; });
+    loadMatrix<T, A::BT, A::DVP, C::VecV, A::Threads, true>(dst + A::KBytes, values + (long long)C::VSt * t0, C::VSt, C::VSd,
+                                                            A::Keys - t0, A::DV,
+                                                            [](int t, int d) { return (t * A::LdV + d) * A::E; });
   };
   int first = rank * A::Slice, last = least(first + A::Slice, A::Tiles);
   if constexpr (C::Causal) {

@@ -9,7 +9,16 @@ namespace ogc {
 /// See README.md, "conv".
 struct ConvDefaults : TileDefaults {
   enum {
-    StrideH = 1, StrideW = 1, DilationH = 1, DilationW = 1, PadTop = 0, PadLeft = 0, XSb = -1, XSh = -1, XSw = -1, WeightsConstant = 1
+    StrideH = 1,
+    StrideW = 1,
+    DilationH = 1,
+    DilationW = 1,
+    PadTop = 0,
+    PadLeft = 0,
+    XSb = -1,
+    XSh = -1,
+    XSw = -1,
+    WeightsConstant = 1
   };
 };
 
@@ -22,14 +31,16 @@ template <class C> struct ImageStrides {
   };
 };
 
-/// Rows of the product are output pixels of one image, columns are (kh, kw, c): gathers the input, zero where the filter hangs over.
+/// Rows of the product are output pixels of one image, columns are (kh, kw, c): gathers the input, zero where the filter hangs
+/// over.
 template <class C, class S> struct PixelLoader {
   using T = typename C::Element;
   using X = ImageStrides<C>;
   using G = CopyGrid<S::BM, S::BK / C::VecA, S::Threads>;
   enum {
-    Vec = C::VecA, Inside = (C::PadTop == 0 && C::PadLeft == 0 && (C::OH - 1) * C::StrideH + (C::KH - 1) * C::DilationH < C::H &&
-                             (C::OW - 1) * C::StrideW + (C::KW - 1) * C::DilationW < C::W), // no tap ever leaves the image
+    Vec = C::VecA,
+    Inside = (C::PadTop == 0 && C::PadLeft == 0 && (C::OH - 1) * C::StrideH + (C::KH - 1) * C::DilationH < C::H &&
+              (C::OW - 1) * C::StrideW + (C::KW - 1) * C::DilationW < C::W), // no tap ever leaves the image
     OneTap = C::KH == 1 && C::KW == 1
   };
   static_assert(C::C % C::VecA == 0, "a load would cross from one filter tap to the next");
@@ -50,7 +61,8 @@ template <class C, class S> struct PixelLoader {
       kept[step] = corner(step);
   }
   __device__ __forceinline__ Corner corner(int step) const {
-    int pixel = pixel0 + G::row(step), top = pixel / C::OW * C::StrideH - C::PadTop, left = pixel % C::OW * C::StrideW - C::PadLeft;
+    int pixel = pixel0 + G::row(step), top = pixel / C::OW * C::StrideH - C::PadTop,
+        left = pixel % C::OW * C::StrideW - C::PadLeft;
     bool used = (G::Total % S::Threads == 0 || G::in(step)) && (S::M % S::BM == 0 || pixel < S::M);
     return Corner{top, left, top * (long long)X::Sh + left * (long long)X::Sw, used};
   }
@@ -77,7 +89,8 @@ template <class C, class S> struct PixelLoader {
       if (!at.used)
         return false;
       target = S::placeA(G::row(step), col);
-      if ((S::K % S::BK == 0 || k0 + col < S::K) && (Inside || ((unsigned)(at.top + kh) < (unsigned)C::H && (unsigned)(at.left + kw) < (unsigned)C::W)))
+      if ((S::K % S::BK == 0 || k0 + col < S::K) &&
+          (Inside || ((unsigned)(at.top + kh) < (unsigned)C::H && (unsigned)(at.left + kw) < (unsigned)C::W)))
         from = x + (at.offset + offset);
       return true;
     });
@@ -120,7 +133,8 @@ template <class C, class S> struct PixelLoader {
 
 /// acc[b, pixel, f] of the convolution of x (NHWC) with the packed filter; calls the epilogue once for each V filters of a pixel.
 template <class C, class Epilogue>
-__device__ __forceinline__ void conv(const typename C::Element *__restrict__ x, const typename C::Element *__restrict__ filter, const Epilogue &epilogue) {
+__device__ __forceinline__ void conv(const typename C::Element *__restrict__ x, const typename C::Element *__restrict__ filter,
+                                     const Epilogue &epilogue) {
   using S = typename SelectTile<C, C::OH * C::OW, C::F, C::KH * C::KW * C::C, C::Engine>::Type;
   static_assert(C::BLayout == 0, "filters come in panels");
   int block = blockIdx.x;

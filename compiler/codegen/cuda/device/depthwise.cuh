@@ -9,14 +9,27 @@ namespace ogc {
 /// See README.md, "depthwise".
 struct DepthwiseDefaults {
   enum {
-    Batch = 1, StrideH = 1, StrideW = 1, DilationH = 1, DilationW = 1, PadTop = 0, PadLeft = 0, XSb = -1, XSh = -1, XSw = -1, V = 1,
-    Threads = 128, Trigger = 1, WeightsConstant = 0
+    Batch = 1,
+    StrideH = 1,
+    StrideW = 1,
+    DilationH = 1,
+    DilationW = 1,
+    PadTop = 0,
+    PadLeft = 0,
+    XSb = -1,
+    XSh = -1,
+    XSw = -1,
+    V = 1,
+    Threads = 128,
+    Trigger = 1,
+    WeightsConstant = 0
   };
 };
 
 /// acc[b, pixel, c]; one thread computes V channels of one pixel in f32.
 template <class C, class FilterElement, class Epilogue>
-__device__ __forceinline__ void depthwise(const typename C::Element *__restrict__ x, const FilterElement *__restrict__ filter, const Epilogue &epilogue) {
+__device__ __forceinline__ void depthwise(const typename C::Element *__restrict__ x, const FilterElement *__restrict__ filter,
+                                          const Epilogue &epilogue) {
   using X = ImageStrides<C>;
   constexpr int V = C::V, Groups = C::C / V;
   constexpr long long Total = (long long)C::Batch * C::OH * C::OW * Groups;

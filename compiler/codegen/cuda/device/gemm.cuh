@@ -20,7 +20,8 @@ template <class C, class S> struct RowLoader {
   __device__ __forceinline__ RowLoader(const T *base, int batch, int m0)
       : a(base + (long long)C::ASb * batch + (long long)StrideM * m0), rows(S::M - m0) {}
   __device__ __forceinline__ void load(unsigned char *shared, int k0) const {
-    loadMatrix<T, S::BM, S::BK, C::VecA, S::Threads, false>(shared, a + (long long)C::ASk * k0, StrideM, C::ASk, rows, S::K - k0, [](int m, int k) { return S::placeA(m, k); });
+    loadMatrix<T, S::BM, S::BK, C::VecA, S::Threads, false>(shared, a + (long long)C::ASk * k0, StrideM, C::ASk, rows, S::K - k0,
+                                                            [](int m, int k) { return S::placeA(m, k); });
   }
 };
 
@@ -31,7 +32,8 @@ template <class C> struct DenseStrides : C {
 
 /// acc[b, m, n] = sum over k of A[b, m, k] * B(b, k, n); calls the epilogue once for each V columns of a row.
 template <class C, class Epilogue>
-__device__ __forceinline__ void gemm(const typename C::Element *__restrict__ a, const typename C::Element *__restrict__ b, const Epilogue &epilogue) {
+__device__ __forceinline__ void gemm(const typename C::Element *__restrict__ a, const typename C::Element *__restrict__ b,
+                                     const Epilogue &epilogue) {
   using S = typename SelectTile<C, C::M, C::N, C::K, C::Engine>::Type;
   int block = blockIdx.x;
   int rank = block % S::Split;

@@ -1,7 +1,7 @@
 //===- gemv.cuh - matrix product with few rows ----------------------------===//
 //
-// Streams B once. The lanes of a warp cover some consecutive rows k of B (BN / VecB lanes a row), the warps and the cluster split K,
-// and the partial sums meet by shuffles, in shared memory and in distributed shared memory. Products are f32 multiply-adds.
+// Streams B once. The lanes of a warp cover some consecutive rows k of B (BN / VecB lanes a row), the warps and the cluster split
+// K, and the partial sums meet by shuffles, in shared memory and in distributed shared memory. Products are f32 multiply-adds.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OGC_DEVICE_GEMV_CUH
@@ -14,22 +14,51 @@ namespace ogc {
 /// See README.md, "gemv".
 struct GemvDefaults {
   enum {
-    Batch = 1, ASb = 0, ASm = -1, ASk = 1, BLayout = 0, P = 64, BSb = 0, BSk = -1, BSn = 1, VecB = 1, V = 1, WeightsConstant = 0,
-    Trigger = 1, BN = 32, Warps = 8, Split = 1, SharedBytes = 0
+    Batch = 1,
+    ASb = 0,
+    ASm = -1,
+    ASk = 1,
+    BLayout = 0,
+    P = 64,
+    BSb = 0,
+    BSk = -1,
+    BSn = 1,
+    VecB = 1,
+    V = 1,
+    WeightsConstant = 0,
+    Trigger = 1,
+    BN = 32,
+    Warps = 8,
+    Split = 1,
+    SharedBytes = 0
   };
 };
 
 template <class C> struct GemvShape {
   enum {
-    Vec = C::VecB, M = C::M, N = C::N, K = C::K, BN = C::BN, Warps = C::Warps, Split = C::Split, V = C::V, Threads = 32 * Warps,
-    LanesPerRow = BN / Vec, RowsPerWarp = 32 / LanesPerRow, RowsPerStep = RowsPerWarp * Warps,
-    Slice = (K + Split - 1) / Split, Steps = (Slice + RowsPerStep - 1) / RowsPerStep, TilesN = (N + BN - 1) / BN,
+    Vec = C::VecB,
+    M = C::M,
+    N = C::N,
+    K = C::K,
+    BN = C::BN,
+    Warps = C::Warps,
+    Split = C::Split,
+    V = C::V,
+    Threads = 32 * Warps,
+    LanesPerRow = BN / Vec,
+    RowsPerWarp = 32 / LanesPerRow,
+    RowsPerStep = RowsPerWarp * Warps,
+    Slice = (K + Split - 1) / Split,
+    Steps = (Slice + RowsPerStep - 1) / RowsPerStep,
+    TilesN = (N + BN - 1) / BN,
     Unroll = Vec * (int)sizeof(typename C::Element) >= 16 ? 8 : 4,
-    PartialOffset = (M * Slice * 4 + 15) / 16 * 16, ReceiveOffset = PartialOffset + Warps * M * BN * 4,
+    PartialOffset = (M * Slice * 4 + 15) / 16 * 16,
+    ReceiveOffset = PartialOffset + Warps * M * BN * 4,
     Bytes = ReceiveOffset + (Split > 1 ? Split * M * BN * 4 : 0)
   };
   static_assert(BN % Vec == 0 && LanesPerRow <= 32 && 32 % LanesPerRow == 0, "lanes do not cover rows of B");
-  static_assert(BN % V == 0 && N % V == 0 && (int)C::SharedBytes >= (int)Bytes, "V does not divide the columns, or SharedBytes is too small");
+  static_assert(BN % V == 0 && N % V == 0 && (int)C::SharedBytes >= (int)Bytes,
+                "V does not divide the columns, or SharedBytes is too small");
 };
 
 /// Vec elements of row k of B from column n; columns past N read as zero.
@@ -55,7 +84,8 @@ __device__ __forceinline__ void loadWeights(T (&dst)[C::VecB], const T *__restri
 }
 
 template <class C, class Epilogue>
-__device__ __forceinline__ void gemv(const typename C::Element *__restrict__ a, const typename C::Element *__restrict__ b, const Epilogue &epilogue) {
+__device__ __forceinline__ void gemv(const typename C::Element *__restrict__ a, const typename C::Element *__restrict__ b,
+                                     const Epilogue &epilogue) {
   using T = typename C::Element;
   using S = GemvShape<C>;
   constexpr int Vec = S::Vec, M = S::M, BN = S::BN;

@@ -28,8 +28,8 @@ template <class T, int N> __device__ __forceinline__ void storeVec(T *p, const V
   *reinterpret_cast<W *>(p) = w;
 }
 
-/// The same pointer, known to the compiler only from here on. Loads through const __restrict__ arguments count as invariant and may be
-/// moved above `wait()`; loads through the pointer returned here may not.
+/// The same pointer, known to the compiler only from here on. Loads through const __restrict__ arguments count as invariant and
+/// may be moved above `wait()`; loads through the pointer returned here may not.
 template <class T> __device__ __forceinline__ T *afterWait(T *p) {
   asm volatile("" : "+l"(p)::"memory");
   return p;

@@ -73,10 +73,18 @@ template <typename T> __device__ __forceinline__ T ceilDiv(T a, T b) {
 }
 
 template <typename T> struct Unsigned;
-template <> struct Unsigned<signed char> { using type = unsigned char; };
-template <> struct Unsigned<short> { using type = unsigned short; };
-template <> struct Unsigned<int> { using type = unsigned; };
-template <> struct Unsigned<long long> { using type = unsigned long long; };
+template <> struct Unsigned<signed char> {
+  using type = unsigned char;
+};
+template <> struct Unsigned<short> {
+  using type = unsigned short;
+};
+template <> struct Unsigned<int> {
+  using type = unsigned;
+};
+template <> struct Unsigned<long long> {
+  using type = unsigned long long;
+};
 
 /// The smallest value is its own absolute value.
 template <typename T> __device__ __forceinline__ T absolute(T x) {

@@ -1,9 +1,10 @@
 //===- tile.cuh - the block tile shared by gemm and conv ------------------===//
 //
-// One block computes BM x BN accumulators over its slice of K. Operands go through a ring of `Stages` buffers filled by cp.async. If
-// the ring holds the whole slice, everything is requested at once and the ring never turns (the fast form for one image or sentence:
-// weights are requested before the wait for the previous kernel). K is split over warps (WK) and over a cluster (Split); partial sums
-// meet in shared memory, and the epilogue reads them from there, so that consecutive threads hold consecutive columns.
+// One block computes BM x BN accumulators over its slice of K. Operands go through a ring of `Stages` buffers filled by cp.async.
+// If the ring holds the whole slice, everything is requested at once and the ring never turns (the fast form for one image or
+// sentence: weights are requested before the wait for the previous kernel). K is split over warps (WK) and over a cluster
+// (Split); partial sums meet in shared memory, and the epilogue reads them from there, so that consecutive threads hold
+// consecutive columns.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OGC_DEVICE_TILE_CUH
@@ -16,8 +17,25 @@ namespace ogc {
 /// Defaults of the tile members of a configuration; see README.md.
 struct TileDefaults {
   enum {
-    Products = 1, Batch = 1, BLayout = 0, P = 64, BM = 64, BN = 64, BK = 64, WM = 2, WN = 2, WK = 1, Stages = 3, Split = 1, V = 1,
-    WeightsConstant = 0, Trigger = 1, VecA = 1, VecB = 1, SharedBytes = 0, Engine = 0
+    Products = 1,
+    Batch = 1,
+    BLayout = 0,
+    P = 64,
+    BM = 64,
+    BN = 64,
+    BK = 64,
+    WM = 2,
+    WN = 2,
+    WK = 1,
+    Stages = 3,
+    Split = 1,
+    V = 1,
+    WeightsConstant = 0,
+    Trigger = 1,
+    VecA = 1,
+    VecB = 1,
+    SharedBytes = 0,
+    Engine = 0
   };
 };
 
@@ -27,23 +45,46 @@ template <class C, class S> struct WarpProduct;
 template <class C, int M_, int N_, int K_> struct Tile {
   using T = typename C::Element;
   enum {
-    M = M_, N = N_, K = K_,
-    E = (int)sizeof(T), KS = Mma<T>::KS, Pad = 16 / E,
-    BM = C::BM, BN = C::BN, BK = C::BK, WM = C::WM, WN = C::WN, WK = C::WK, Stages = C::Stages, Split = C::Split, V = C::V,
+    M = M_,
+    N = N_,
+    K = K_,
+    E = (int)sizeof(T),
+    KS = Mma<T>::KS,
+    Pad = 16 / E,
+    BM = C::BM,
+    BN = C::BN,
+    BK = C::BK,
+    WM = C::WM,
+    WN = C::WN,
+    WK = C::WK,
+    Stages = C::Stages,
+    Split = C::Split,
+    V = C::V,
     Transposed = C::BLayout == 2,
     Threads = 32 * WM * WN * WK,
-    MI = BM / WM / 16, NI = BN / WN / 8,
-    LdA = BK + Pad, LdB = Transposed ? BK + Pad : BN + 8,
-    ABytes = BM * LdA * E, BBytes = (Transposed ? BN : BK) * LdB * E, StageBytes = ABytes + BBytes,
-    LdR = BN + 8, ScratchBytes = WK * BM * LdR * 4,
+    MI = BM / WM / 16,
+    NI = BN / WN / 8,
+    LdA = BK + Pad,
+    LdB = Transposed ? BK + Pad : BN + 8,
+    ABytes = BM * LdA * E,
+    BBytes = (Transposed ? BN : BK) * LdB * E,
+    StageBytes = ABytes + BBytes,
+    LdR = BN + 8,
+    ScratchBytes = WK * BM * LdR * 4,
     ReceiveOffset = (Stages * StageBytes > ScratchBytes ? Stages * StageBytes : ScratchBytes),
     Bytes = ReceiveOffset + (Split > 1 ? BM * LdR * 4 : 0),
-    TilesM = (M + BM - 1) / BM, TilesN = (N + BN - 1) / BN, TilesK = (K + BK - 1) / BK, SliceK = (TilesK + Split - 1) / Split,
-    Resident = SliceK <= Stages, Ahead = Resident ? SliceK : Stages - 1,
+    TilesM = (M + BM - 1) / BM,
+    TilesN = (N + BN - 1) / BN,
+    TilesK = (K + BK - 1) / BK,
+    SliceK = (TilesK + Split - 1) / Split,
+    Resident = SliceK <= Stages,
+    Ahead = Resident ? SliceK : Stages - 1,
     RowsOut = BM / Split
   };
-  static_assert(BM % (16 * WM) == 0 && BN % (16 * WN) == 0 && BK % (KS * WK) == 0 && BK % 16 == 0, "tile does not divide into warps");
-  static_assert(BM % Split == 0 && N % V == 0 && BN % V == 0 && Stages >= 2, "tile does not divide into epilogue vectors or cluster ranks");
+  static_assert(BM % (16 * WM) == 0 && BN % (16 * WN) == 0 && BK % (KS * WK) == 0 && BK % 16 == 0,
+                "tile does not divide into warps");
+  static_assert(BM % Split == 0 && N % V == 0 && BN % V == 0 && Stages >= 2,
+                "tile does not divide into epilogue vectors or cluster ranks");
   static_assert((int)C::SharedBytes >= (int)Bytes, "SharedBytes is smaller than the tile needs");
   /// Byte offsets in a stage: rows padded by 16 bytes, so that eight rows of a column lie in different banks.
   template <class Config> using Product = WarpProduct<Config, Tile>;
@@ -53,11 +94,11 @@ template <class C, int M_, int N_, int K_> struct Tile {
 
 /// Fills one vector of Vec elements of shared memory; `valid` elements come from src, the others become zero.
 template <class T, int Vec> __device__ __forceinline__ void copyVector(unsigned char *shared, const T *src, int valid) {
-  copyAsync<Vec * (int)sizeof(T)>(sharedAddress(shared), src, valid * (int)sizeof(T));
+  copyAsync<Vec *(int)sizeof(T)>(sharedAddress(shared), src, valid * (int)sizeof(T));
 }
 
-/// Copies of two bytes have no asynchronous form: some of them at a time go through registers. take(step, source, target) tells what
-/// step copies (a null source: zero) and returns false where there is nothing to do.
+/// Copies of two bytes have no asynchronous form: some of them at a time go through registers. take(step, source, target) tells
+/// what step copies (a null source: zero) and returns false where there is nothing to do.
 template <class T, int Steps, class Take> __device__ __forceinline__ void copyElements(unsigned char *shared, const Take &take) {
   constexpr int Batch = Steps < 8 ? Steps : 8;
 #pragma unroll
@@ -81,17 +122,24 @@ template <class T, int Steps, class Take> __device__ __forceinline__ void copyEl
 
 /// How the threads share out a tile of Rows rows of Chunks vectors: if Even, a thread keeps its column and steps down the rows.
 template <int Rows, int Chunks, int Threads> struct CopyGrid {
-  enum { Total = Rows * Chunks, Steps = (Total + Threads - 1) / Threads, Even = Threads % Chunks == 0, RowStep = Threads / Chunks };
+  enum {
+    Total = Rows * Chunks,
+    Steps = (Total + Threads - 1) / Threads,
+    Even = Threads % Chunks == 0,
+    RowStep = Threads / Chunks
+  };
   static __device__ __forceinline__ int index(int step) { return step * Threads + (int)threadIdx.x; }
   static __device__ __forceinline__ int row(int step) { return index(step) / Chunks; }
   static __device__ __forceinline__ int column(int step) { return index(step) % Chunks; }
   static __device__ __forceinline__ bool in(int step) { return index(step) < Total; }
 };
 
-/// Loads the tile [Rows, Cols] of a strided matrix: rows step by sRow, columns by sCol (1 for Vec > 1); place(row, col) is the offset in
-/// shared memory. Columns at or past `cols` become zero, rows at or past `rows` too if ZeroRows (else nobody needs them).
+/// Loads the tile [Rows, Cols] of a strided matrix: rows step by sRow, columns by sCol (1 for Vec > 1); place(row, col) is the
+/// offset in shared memory. Columns at or past `cols` become zero, rows at or past `rows` too if ZeroRows (else nobody needs
+/// them).
 template <class T, int Rows, int Cols, int Vec, int Threads, bool ZeroRows, class Place>
-__device__ __forceinline__ void loadMatrix(unsigned char *shared, const T *origin, long long sRow, long long sCol, int rows, int cols, const Place &place) {
+__device__ __forceinline__ void loadMatrix(unsigned char *shared, const T *origin, long long sRow, long long sCol, int rows,
+                                           int cols, const Place &place) {
   using G = CopyGrid<Rows, Cols / Vec, Threads>;
   int row0 = G::row(0), col = G::column(0) * Vec;
   const T *source = origin + (row0 * sRow + col * sCol);
@@ -115,7 +163,8 @@ __device__ __forceinline__ void loadMatrix(unsigned char *shared, const T *origi
       if ((G::Total % Threads != 0 && !G::in(step)) || (!ZeroRows && !rowIn))
         continue;
       int valid = rowIn ? most(0, least(Vec, cols - col)) : 0;
-      copyVector<T, Vec>(shared + place(row, col), valid ? (G::Even ? source + step * G::RowStep * sRow : source) : origin, valid);
+      copyVector<T, Vec>(shared + place(row, col), valid ? (G::Even ? source + step * G::RowStep * sRow : source) : origin,
+                         valid);
     }
   }
 }
@@ -142,7 +191,9 @@ template <class C, class S> struct PanelLoader {
       copyAsync<16>(sharedAddress(shared + S::placeB(row, col)), b + (in ? panel + row * P : 0), in ? 16 : 0);
     }
   }
-  static __device__ __forceinline__ long long offset(int n, int k) { return (long long)(n / C::P) * S::K * C::P + (long long)k * C::P + n % C::P; }
+  static __device__ __forceinline__ long long offset(int n, int k) {
+    return (long long)(n / C::P) * S::K * C::P + (long long)k * C::P + n % C::P;
+  }
 };
 
 /// B row-major [K, N] (layout 1) or transposed [N, K] (layout 2), any strides.
@@ -154,9 +205,11 @@ template <class C, class S> struct DenseLoader {
   __device__ __forceinline__ void load(unsigned char *shared, int k0) const {
     const T *origin = b + (long long)C::BSk * k0 + (long long)C::BSn * n0;
     if constexpr (S::Transposed)
-      loadMatrix<T, S::BN, S::BK, C::VecB, S::Threads, false>(shared, origin, C::BSn, C::BSk, S::N - n0, S::K - k0, [](int n, int k) { return S::placeB(k, n); });
+      loadMatrix<T, S::BN, S::BK, C::VecB, S::Threads, false>(shared, origin, C::BSn, C::BSk, S::N - n0, S::K - k0,
+                                                              [](int n, int k) { return S::placeB(k, n); });
     else
-      loadMatrix<T, S::BK, S::BN, C::VecB, S::Threads, true>(shared, origin, C::BSk, C::BSn, S::K - k0, S::N - n0, [](int k, int n) { return S::placeB(k, n); });
+      loadMatrix<T, S::BK, S::BN, C::VecB, S::Threads, true>(shared, origin, C::BSk, C::BSn, S::K - k0, S::N - n0,
+                                                             [](int k, int n) { return S::placeB(k, n); });
   }
 };
 
@@ -229,7 +282,8 @@ template <class C, class S> struct WarpProduct {
   }
 
   /// Three tf32 products give the f32 product to about 2^-21; the smallest terms come first.
-  static __device__ __forceinline__ void multiplySplit(float (&acc)[S::MI][S::NI][4], unsigned (&a)[S::MI][4], unsigned (&b)[S::NI / 2][4]) {
+  static __device__ __forceinline__ void multiplySplit(float (&acc)[S::MI][S::NI][4], unsigned (&a)[S::MI][4],
+                                                       unsigned (&b)[S::NI / 2][4]) {
     unsigned aLow[S::MI][4], bLow[S::NI / 2][4];
 #pragma unroll
     for (int q = 0; q < 4; ++q) {
@@ -251,13 +305,16 @@ template <class C, class S> struct WarpProduct {
   }
 };
 
-/// Sums the warps' (and the cluster's) partial accumulators and calls the epilogue on every vector of the tile that lies in the result.
+/// Sums the warps' (and the cluster's) partial accumulators and calls the epilogue on every vector of the tile that lies in the
+/// result.
 template <class C, class S, class Epilogue>
-__device__ __forceinline__ void finishTile(float (&acc)[S::MI][S::NI][4], unsigned char *shared, int rank, int batch, int m0, int n0, const Epilogue &epilogue) {
+__device__ __forceinline__ void finishTile(float (&acc)[S::MI][S::NI][4], unsigned char *shared, int rank, int batch, int m0,
+                                           int n0, const Epilogue &epilogue) {
   int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
   int wk = warp / (S::WM * S::WN), wm = warp / S::WN % S::WM, wn = warp % S::WN;
   __syncthreads();
-  unsigned base = sharedAddress(shared) + ((wk * S::BM + wm * (S::BM / S::WM) + (lane >> 2)) * S::LdR + wn * (S::BN / S::WN) + (lane & 3) * 2) * 4;
+  unsigned base = sharedAddress(shared) +
+                  ((wk * S::BM + wm * (S::BM / S::WM) + (lane >> 2)) * S::LdR + wn * (S::BN / S::WN) + (lane & 3) * 2) * 4;
 #pragma unroll
   for (int i = 0; i < S::MI; ++i)
 #pragma unroll
@@ -313,7 +370,8 @@ __device__ __forceinline__ void finishTile(float (&acc)[S::MI][S::NI][4], unsign
 
 /// The whole block: request weights, wait for the previous kernel, run the ring, finish.
 template <class C, class S, class ALoader, class BLoader, class Epilogue>
-__device__ __forceinline__ void runTile(ALoader &a, const BLoader &b, int rank, int batch, int m0, int n0, const Epilogue &epilogue) {
+__device__ __forceinline__ void runTile(ALoader &a, const BLoader &b, int rank, int batch, int m0, int n0,
+                                        const Epilogue &epilogue) {
   unsigned char *shared = sharedBase();
   int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
   int wk = warp / (S::WM * S::WN), wm = warp / S::WN % S::WM, wn = warp % S::WN;

@@ -63,11 +63,21 @@ template <class T> __device__ __forceinline__ T fromFloat(float x) { return Conv
 
 /// The register type that moves N bytes in one instruction.
 template <int Bytes> struct Word;
-template <> struct Word<1> { using Type = unsigned char; };
-template <> struct Word<2> { using Type = unsigned short; };
-template <> struct Word<4> { using Type = unsigned; };
-template <> struct Word<8> { using Type = uint2; };
-template <> struct Word<16> { using Type = uint4; };
+template <> struct Word<1> {
+  using Type = unsigned char;
+};
+template <> struct Word<2> {
+  using Type = unsigned short;
+};
+template <> struct Word<4> {
+  using Type = unsigned;
+};
+template <> struct Word<8> {
+  using Type = uint2;
+};
+template <> struct Word<16> {
+  using Type = uint4;
+};
 
 /// Copies V elements by the widest loads; p is aligned to V * sizeof(T) (16 bytes at most).
 template <int V, class T> __device__ __forceinline__ void loadRaw(T (&dst)[V], const T *p) {
