@@ -6,6 +6,7 @@ needs: onnx, numpy
 """
 import argparse
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,26 +17,34 @@ from onnx import TensorProto, helper, numpy_helper
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "walkthrough.md"
-LONGEST = 60  # lines of IR shown a phase
+CLASSES = 40  # rows shorter than 32 would not become a row kernel
+LONGEST = 110  # lines of a listing
+WIDEST = 300
+COMMAND = ["compile", "mlp.onnx", "-o", "mlp.ogc", "--shapes", "x=4x16", "--target", "sm_90,cpu", "--cpu", "x86-64-v3", "--dump-dir", "ir"]
 
-INTRO = """# One model, from file to replay
+INTRO = f"""# One model, from file to replay
 
-Written by `scripts/make_walkthrough.py` and checked in CI: every listing is what the compiler prints.
+Written by `scripts/make_walkthrough.py`, which `--check` holds against the compiler: every listing is what it prints, without empty ends
+and without what differs between machines (sizes and checksums of code).
 
-The model is one step of a small classifier, `y = softmax(relu(x W1 + b1) W2)`, with an unknown batch dimension. It is compiled by
+The model is a small classifier, `y = softmax(relu(x W1 + b1) W2)`, with an unknown batch dimension. It is compiled by
 
 ```
-ogc compile mlp.onnx -o mlp.ogc --shapes 'x=4x16' --target sm_90,cpu --dump-dir ir
+ogc {' '.join(COMMAND)}
 ```
+
+`--dump-dir` writes the listings below; `--stop-after PHASE` prints a single one.
 """
 
 PHASES = {
-    "import": "The protobuf becomes the `onnx` dialect: names are locations, weights are constants, each operator has its newest form.",
-    "normalize": "Operators stay whole, or are made whole again (attention, layer normalization, GELU); nothing to do here.",
+    "import": "The protobuf becomes the `onnx` dialect: weights are constants, each operator has its newest form, attributes their defaults."
+    "\nNode names are locations, which the listings leave out.",
+    "normalize": "What needs no shapes: identities are dropped, batch normalization goes into convolutions. Nothing to do here.",
     "specialize": "One function a graph ID. `--shapes` fixes the batch; every dimension is known from here on.",
     "lower": "Structured operations on static tensors. The products are anchors, with weights brought into panels; all else is `linalg`.",
-    "fuse": "Regions became kernels: bias and ReLU are the epilogue of the first product, softmax is one row kernel. Constants were evaluated.",
-    "plan": "The graph: sections, offsets and edges. This is what the bundle holds, one to one.",
+    "fuse": "Regions became kernels: bias and ReLU are the epilogue of the first product, softmax is one row kernel. Constants were evaluated:"
+    "\nthe panels of `w2` are a new one, `folded`.",
+    "plan": "The graph: sections, offsets and edges (`edge_kinds` 1: programmatic). The kernels are those of the phase before (left out).",
 }
 
 
@@ -44,7 +53,7 @@ def model() -> onnx.ModelProto:
     weights = [
         numpy_helper.from_array(rng.standard_normal((16, 32)).astype(np.float32), "w1"),
         numpy_helper.from_array(rng.standard_normal(32).astype(np.float32), "b1"),
-        numpy_helper.from_array(rng.standard_normal((32, 8)).astype(np.float32), "w2"),
+        numpy_helper.from_array(rng.standard_normal((32, CLASSES)).astype(np.float32), "w2"),
     ]
     nodes = [
         helper.make_node("MatMul", ["x", "w1"], ["h"], name="dense1"),
@@ -57,31 +66,66 @@ def model() -> onnx.ModelProto:
         nodes,
         "mlp",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 16])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", CLASSES])],
         weights,
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
 
 
 def shorten(text: str) -> str:
-    lines = [line if len(line) <= 180 else line[:177] + "..." for line in text.rstrip().splitlines()]
+    text = text.replace("{-#\n\n#-}", "").strip()
+    lines = [line if len(line) <= WIDEST else line[: WIDEST - 3] + "..." for line in text.splitlines()]
     if len(lines) > LONGEST:
         lines = lines[:LONGEST] + [f"// ... {len(lines) - LONGEST} more lines"]
     return "\n".join(lines)
 
 
+def without_kernels(text: str) -> str:
+    """The graph of a planned module: its weights, nodes and edges."""
+    text = re.sub(r"^#map.*\n", "", text, flags=re.MULTILINE)
+    return re.sub(r"^  kern\.kernel .*?^  \}\n", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def kernel_text(cuda: str, schedule: str) -> str:
+    """The CUDA text of the first kernel of a schedule, with the comment that names its nodes."""
+    parts = re.split(r"\n(?=// )", cuda)
+    return next(part for part in parts if f"_{schedule}(" in part)
+
+
+def listing(title: str, text: str, code: str, language: str = "") -> str:
+    return f"## {title}\n\n{text}\n\n```{language}\n{shorten(code)}\n```\n"
+
+
 def page(ogc: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder)
+
+        def run(*arguments: str) -> str:
+            return subprocess.run([ogc, *arguments], cwd=path, check=True, capture_output=True, text=True).stdout
+
         onnx.save(model(), path / "mlp.onnx")
-        command = [ogc, "compile", "mlp.onnx", "-o", "mlp.ogc", "--shapes", "x=4x16", "--target", "sm_90,cpu", "--cpu", "x86-64-v3", "--dump-dir", "ir"]
-        subprocess.run(command, cwd=path, check=True, stdout=subprocess.DEVNULL)
-        parts = [INTRO]
+        run(*COMMAND)
+        parts, before = [INTRO], None
         for number, (phase, text) in enumerate(PHASES.items(), 1):
             ir = (path / "ir" / f"{number}-{phase}.mlir").read_text()
-            parts.append(f"## After {phase}\n\n{text}\n\n```mlir\n{shorten(ir)}\n```\n")
-        summary = subprocess.run([ogc, "inspect", "mlp.ogc"], cwd=path, check=True, capture_output=True, text=True).stdout
-        parts.append(f"## The bundle\n\n`ogc inspect mlp.ogc` prints what was stored:\n\n```\n{shorten(summary)}\n```\n")
+            if ir == before:
+                parts.append(f"## After {phase}\n\n{text}\n")
+            else:
+                parts.append(listing(f"After {phase}", text, without_kernels(ir) if phase == "plan" else ir, "mlir"))
+            before = ir
+        row = kernel_text((path / "ir" / "sm_90_0.cu").read_text(), "row")
+        text = "The softmax kernel as CUDA text, which NVRTC compiles; the same body becomes a function of a shared object for the cpu."
+        parts.append(listing("Code", text, row, "cuda"))
+        nodes = run("inspect", "mlp.ogc", "--nodes").splitlines()
+        first = next(i for i, line in enumerate(nodes) if line.startswith("targets: "))
+        nodes = [line.split(" (cpu needs")[0] for line in nodes[first:] if not line.startswith("section ")]
+        text = "`ogc inspect mlp.ogc --nodes` shows what was stored (`after 0p`: a programmatic edge from node 0):"
+        parts.append(listing("The bundle", text, "\n".join(nodes)))
+        text = "`ogc run mlp.ogc` replays the graph, here on the cpu with an input drawn from `--seed 0`:"
+        parts.append(listing("Replay", text, run("run", "mlp.ogc")))
+        text = """`ogc verify mlp.ogc --random-orders 10 --poison` runs the nodes in random topological orders (a chain has only one), with scratch filled
+with NaN patterns before each run:"""
+        parts.append(listing("Proof", text, run("verify", "mlp.ogc", "--random-orders", "10", "--poison")))
         return "\n".join(parts)
 
 
