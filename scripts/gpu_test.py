@@ -106,6 +106,32 @@ class Session:
             case.fail(str(error)[-3000:])
 
 
+# Ways to compile that a table compares with the default, in fp16: what each lever gives.
+VARIANTS = {"full edges": ["--no-pdl"], "one chain": ["--serial"], "products by cuBLASLt": ["--gemm", "cublaslt"]}
+
+
+def ablation(session, models):
+    """Times of each variant, right within the tolerance or marked; one row a model."""
+    yield "| model, fp16 | default µs | " + " | ".join(f"{name} µs (nodes)" for name in VARIANTS) + " |"
+    yield "|---|---|" + "---|" * len(VARIANTS)
+    for model in models:
+        default = next((case.facts for case in session.cases if (case.model, case.precision) == (model, "fp16")), {})
+        cells = [f"{default['device_us']['p50']:.0f}" if "device_us" in default else "failed"]
+        for name, flags in VARIANTS.items():
+            bundle = session.work / "variant.ogc"
+            try:
+                session.ogc("compile", harness.shared_model(model), "-o", bundle, "--target", session.arch, "--precision", "fp16", *flags,
+                            *[f"--shapes={SHAPES[model][0]}"] * (model in SHAPES))
+                actual = session.ogc.run(bundle, session.inputs[model], device="cuda:0")
+                error = max(harness.relative_error(actual[key], value) for key, value in session.expected[model].items())
+                times = session.ogc.bench(bundle, device="cuda:0", iterations=session.options.iterations)
+                wrong = "" if error <= TOLERANCE["fp16"] else f", WRONG {error:.1e}"
+                cells.append(f"{times['device_us']['p50']:.0f} ({times.get('executable_nodes', '?')}){wrong}")
+            except (harness.OgcError, AssertionError, KeyError, ValueError) as error:
+                cells.append("failed: " + str(error).strip().splitlines()[-1][:80])
+        yield f"| {model} | " + " | ".join(cells) + " |"
+
+
 def table(cases):
     """Markdown of the results."""
     yield "| model | precision | nodes | edges (full, programmatic) | device µs p50 / p90 | wall µs p50 | best peer µs | error | replays | memcheck |"
@@ -129,6 +155,8 @@ def report(session, cases, machine):
               "onnxruntime on the CPU; times are of one replay at batch 1 (resnet50_dyn_bn: batch 4)",
               "- best peer: PyTorch 2.11, the better of eager and Inductor, each under a CUDA graph, same GPU", "", *table(cases), "",
               f"{good} of {len(cases)} cases right."]
+    if session.options.ablation and "fp16" in session.options.precisions:
+        lines += ["", "## What each lever gives", "", *ablation(session, session.options.models.split(","))]
     for case in cases:
         lines += ["", f"## {case.model} {case.precision} failed", "", "```", *case.failures, "```"] if case.failures else []
     output = Path(session.options.output)
@@ -148,6 +176,7 @@ def parse_options():
     parser.add_argument("--replays", type=int, default=1000)
     parser.add_argument("--iterations", type=int, default=300)
     parser.add_argument("--no-sanitizer", action="store_true")
+    parser.add_argument("--ablation", action="store_true", help="also compile and time variants of the fp16 models")
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 4) // 4), help="compilations at a time")
     parser.add_argument("--output", default=ROOT / "docs", help="folder of gpu_results.md and gpu_results.json")
     parser.add_argument("--compile", default="", help="more options of ogc compile, as name=value,...")
@@ -166,7 +195,7 @@ def main():
     machine = {"date": datetime.date.today().isoformat(), "commit": commit.read_text().strip() if commit.exists() else "unknown",
                "GPU, driver": first_line("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")}
     models = options.models.split(",")
-    cases = [Case(model, precision) for model in models for precision in options.precisions.split(",")]
+    cases = session.cases = [Case(model, precision) for model in models for precision in options.precisions.split(",")]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         list(pool.map(session.prepare, models))
         print("weights and references are ready", flush=True)

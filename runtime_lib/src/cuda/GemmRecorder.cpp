@@ -103,10 +103,13 @@ Status GemmRecorder::prepare(const fb::Gemm &gemm, const std::vector<CUdeviceptr
   uint64_t workspace = 32u << 20;
   OGC_BLAS(api_, cublasLtMatmulPreferenceSetAttribute, preference_, kPreferenceMaxWorkspace, &workspace, sizeof workspace);
   int found = 0;
-  OGC_BLAS(api_, cublasLtMatmulAlgoGetHeuristic, handle_, desc_, layoutA_, layoutB_, layoutD_, layoutD_, preference_, 1,
-           &heuristic_, &found);
-  if (found == 0)
+  constexpr BlasStatus notSupported = 15; // CUBLAS_STATUS_NOT_SUPPORTED, also the answer where no algorithm fits
+  BlasStatus status = api_.cublasLtMatmulAlgoGetHeuristic(handle_, desc_, layoutA_, layoutB_, layoutD_, layoutD_, preference_, 1,
+                                                          &heuristic_, &found);
+  if (status == notSupported || (status == 0 && found == 0))
     return Status(Code::Unsupported, "cublaslt has no algorithm for this gemm");
+  if (status != 0)
+    return Status(Code::Device, "cublasLtMatmulAlgoGetHeuristic failed: cublas status " + std::to_string(status));
   return Status();
 }
 

@@ -149,7 +149,11 @@ Status GraphBuilder::addGemm(const fb::Node &node) {
   for (const fb::Slice *slice : *node.args())
     arguments.push_back(addresses_.of(*slice));
   GemmRecorder recorder(*engine_.blas(), handle.value());
-  OGC_RETURN_IF_ERROR(recorder.prepare(gemm, arguments));
+  Status prepared = recorder.prepare(gemm, arguments);
+  // The library has no algorithm for this form: our own kernel does it.
+  if (prepared.code() == Code::Unsupported && engine_.kernel(node.kernel()))
+    return addKernel(node);
+  OGC_RETURN_IF_ERROR(prepared);
   CUdeviceptr workspace = 0;
   if (recorder.workspaceBytes() != 0) {
     // Its own workspace for each node, because the graph may run them side by side.
