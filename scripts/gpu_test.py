@@ -52,7 +52,7 @@ class Session:
         self.options, self.arch, self.ogc = options, arch, harness.Ogc()
         self.work = Path(os.environ["OGC_BUILD_DIR"]) / "bundles"
         self.work.mkdir(parents=True, exist_ok=True)
-        self.inputs, self.expected = {}, {}
+        self.inputs, self.expected, self.ablation = {}, {}, []
 
     def bundle(self, case):
         return self.work / f"{case.model}-{case.precision}.ogc"
@@ -155,8 +155,8 @@ def report(session, cases, machine):
               "onnxruntime on the CPU; times are of one replay at batch 1 (resnet50_dyn_bn: batch 4)",
               "- best peer: PyTorch 2.11, the better of eager and Inductor, each under a CUDA graph, same GPU", "", *table(cases), "",
               f"{good} of {len(cases)} cases right."]
-    if session.options.ablation and "fp16" in session.options.precisions:
-        lines += ["", "## What each lever gives", "", *ablation(session, session.options.models.split(","))]
+    if session.ablation:
+        lines += ["", "## What each lever gives", "", *session.ablation]
     for case in cases:
         lines += ["", f"## {case.model} {case.precision} failed", "", "```", *case.failures, "```"] if case.failures else []
     output = Path(session.options.output)
@@ -205,6 +205,10 @@ def main():
         if not case.failures:
             session.guarded(session.check, case)
             print(f"{case.model} {case.precision}: {case.facts.get('device_us', {}).get('p50', '-')} us", flush=True)
+    if options.ablation:
+        session.ablation = list(ablation(session, models))
+        print("\n".join(session.ablation), flush=True)
+    report(session, cases, machine)  # the sanitizer takes long: what is known is not lost when time runs out
     if not options.no_sanitizer and shutil.which("compute-sanitizer"):
         for case in cases:
             if "device_us" in case.facts:
