@@ -165,7 +165,7 @@ Status printBundleIr(const std::string &path, llvm::raw_ostream &os) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   OwningOpRef<ModuleOp> module = readBundle(bundle.value(), &context);
   OpPrintingFlags flags;
-  flags.elideLargeElementsAttrs(16).elideLargeResourceString(64).enableDebugInfo(/*enable=*/true, /*prettyForm=*/true);
+  flags.elideLargeElementsAttrs(16).elideLargeResourceString(64).enableDebugInfo(/*enable=*/true, /*prettyForm=*/false);
   module->print(os, flags);
   os << "\n";
   return Status();

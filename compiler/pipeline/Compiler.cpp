@@ -26,15 +26,22 @@ using namespace mlir;
 namespace {
 
 /// Writes nothing yet: fails now, rather than after minutes of work, when the output cannot be created.
-LogicalResult checkOutput(MLIRContext &context, llvm::StringRef path) {
+LogicalResult checkOutput(MLIRContext &context, llvm::StringRef path, llvm::StringRef modelPath) {
   llvm::SmallString<128> folder(path);
   llvm::sys::path::remove_filename(folder);
   if (folder.empty())
     folder = ".";
   if (!llvm::sys::fs::is_directory(folder))
     return emitError(UnknownLoc::get(&context)) << "cannot write '" << path << "': '" << folder.str() << "' is not a folder";
+  // The finished file takes the place of an old bundle, and of nothing else.
   if (llvm::sys::fs::is_directory(path))
     return emitError(UnknownLoc::get(&context)) << "cannot write '" << path << "': it is a folder";
+  if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_regular_file(path))
+    return emitError(UnknownLoc::get(&context)) << "cannot write '" << path << "': it is no regular file";
+  if (llvm::sys::fs::exists(path) && llvm::sys::fs::access(path, llvm::sys::fs::AccessMode::Write))
+    return emitError(UnknownLoc::get(&context)) << "cannot write '" << path << "': it is read-only";
+  if (llvm::sys::fs::equivalent(path, modelPath))
+    return emitError(UnknownLoc::get(&context)) << "cannot write '" << path << "': it is the model";
   if (std::error_code error = llvm::sys::fs::access(folder, llvm::sys::fs::AccessMode::Write))
     return emitError(UnknownLoc::get(&context)) << "cannot write '" << path << "': " << error.message();
   return success();
@@ -42,9 +49,6 @@ LogicalResult checkOutput(MLIRContext &context, llvm::StringRef path) {
 
 /// One line a graph: what a person wants to know of a finished compilation.
 void printSummary(ModuleOp module, llvm::StringRef path) {
-  int64_t weightBytes = 0;
-  for (auto weight : module.getOps<cg::WeightOp>())
-    weightBytes = std::max<int64_t>(weightBytes, weight.getOffsetBytes());
   uint64_t fileBytes = 0;
   (void)llvm::sys::fs::file_size(path, fileBytes);
   llvm::outs() << llvm::formatv("{0}: {1:f1} MB\n", path, fileBytes / 1e6);
@@ -81,17 +85,8 @@ void loadDialects(MLIRContext &context) {
   context.loadAllAvailableDialects();
 }
 
-LogicalResult compile(MLIRContext &context, const CompileOptions &given) {
-  CompileOptions options = given;
-  if (options.outputPath.empty() && !options.stopAfter) {
-    llvm::SmallString<128> path(llvm::sys::path::filename(options.modelPath));
-    llvm::sys::path::replace_extension(path, ".ogc");
-    options.outputPath = path.str();
-  }
-  if (failed(checkTargets(context, options)) || (!options.outputPath.empty() && failed(checkOutput(context, options.outputPath))))
-    return failure();
-
-  PhaseRunner runner(options);
+/// Runs all phases that the options ask for.
+static LogicalResult runPhases(MLIRContext &context, const CompileOptions &options, PhaseRunner &runner) {
   OwningOpRef<ModuleOp> module;
   if (failed(runner.runStep(Phase::Import, [&] {
         module = importModel(context, options.modelPath);
@@ -113,9 +108,27 @@ LogicalResult compile(MLIRContext &context, const CompileOptions &given) {
   if (failed(runner.runStep(Phase::Bundle, [&] { return bundle::writeBundle(*module, parts, options.outputPath); })))
     return failure();
   printSummary(*module, options.outputPath);
+  return success();
+}
+
+LogicalResult compile(MLIRContext &context, const CompileOptions &given) {
+  CompileOptions options = given;
+  if (options.stopAfter == Phase::Bundle)
+    options.stopAfter.reset();
+  if (options.outputPath.empty() && !options.stopAfter) {
+    llvm::SmallString<128> path(llvm::sys::path::filename(options.modelPath));
+    llvm::sys::path::replace_extension(path, ".ogc");
+    options.outputPath = path.str();
+  }
+  if (failed(checkTargets(context, options)) ||
+      (!options.outputPath.empty() && failed(checkOutput(context, options.outputPath, options.modelPath))))
+    return failure();
+
+  PhaseRunner runner(options);
+  LogicalResult result = runPhases(context, options, runner);
   if (options.timing)
     runner.printTimes();
-  return success();
+  return result;
 }
 
 } // namespace ogc

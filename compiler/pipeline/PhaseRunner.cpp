@@ -19,7 +19,11 @@ namespace {
 class Stopwatch {
 public:
   Stopwatch(Phase phase, std::vector<std::pair<Phase, double>> &seconds) : phase(phase), seconds(seconds) {}
-  ~Stopwatch() { seconds.push_back({phase, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()}); }
+  ~Stopwatch() {
+    if (seconds.empty() || seconds.back().first != phase)
+      seconds.push_back({phase, 0.0});
+    seconds.back().second += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
 
 private:
   Phase phase;

@@ -1,4 +1,9 @@
 """Small graphs whose operators should meet in one kernel, and graphs with unusual inputs, outputs and names."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -181,3 +186,43 @@ def test_seed_draws_the_same_inputs(ogc, tmp_path):
         ogc("run", bundle, "--device", "cpu", "--seed", seed, "--output-dir", tmp_path / folder)
     a, b, c = ((tmp_path / folder / "y.npy").read_bytes() for folder in "abc")
     assert a == b != c
+
+
+def test_walkthrough_is_current(ogc):
+    """docs/walkthrough.md is what the compiler prints."""
+    script = harness.ROOT / "scripts/make_walkthrough.py"
+    done = subprocess.run([sys.executable, script, "--check", "--ogc", ogc.program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_ir_of_a_bundle_parses(ogc, tmp_path):
+    """`inspect --ir` prints the graph as the plan phase does: text that is valid IR."""
+    path, _ = build(residual_block, tmp_path)
+    text = ogc("inspect", ogc.compile(path, tmp_path / "m.ogc"), "--ir")
+    done = subprocess.run([Path(ogc.program).parent / "ogc-opt"], input=text, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:2000]
+    assert "cg.graph @default" in done.stdout
+
+
+@pytest.mark.parametrize("what", ["model", "fifo"])
+def test_output_takes_the_place_of_a_bundle_only(ogc, tmp_path, what):
+    path, _ = build(feed_forward, tmp_path)
+    output = path if what == "model" else tmp_path / "fifo"
+    if what == "fifo":
+        os.mkfifo(output)
+    before = path.read_bytes()
+    with pytest.raises(harness.OgcError, match="it is the model" if what == "model" else "no regular file"):
+        ogc.compile(path, output)
+    assert path.read_bytes() == before and (what == "model" or output.is_fifo())
+
+
+@pytest.mark.parametrize("cpu", ["x86-64-v2", "x86-64-v3", "host"])
+def test_batched_products_of_narrow_matrices(ogc, tmp_path, cpu):
+    """Widths around the vector width: panels are filled by loops that the optimizer may join."""
+    widths = (1, 2, 3, 4, 5, 8, 9, 16, 17)
+    nodes = [node("MatMul", f"x w{n}", f"y{n}") for n in widths]
+    inputs = {"x": (F32, (3, 5, 7))} | {f"w{n}": (F32, (3, 7, n)) for n in widths}
+    onnx.save(harness.make_model(nodes, inputs, {f"y{n}": (F32, (3, 5, n)) for n in widths}, {}), tmp_path / "m.onnx")
+    bundle = ogc.compile(tmp_path / "m.onnx", tmp_path / "m.ogc", cpu=cpu)
+    values = harness.model_inputs(tmp_path / "m.onnx")
+    harness.check_outputs(ogc.run(bundle, values), harness.reference(tmp_path / "m.onnx", values), 1e-5)

@@ -141,11 +141,45 @@ TEST(ElementEmitter, RowAndPointwiseAgreeWithLoops) {
   }
 }
 
+bool sameFloat(float a, float b) {
+  return std::isnan(a) ? std::isnan(b) : std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
+}
+
 struct Function {
   const char *op;
   double (*reference)(double);
   double low, high;
 };
+
+/// @name with `op` on every element of `inputs` vectors of `count` numbers.
+std::string elementwise(const char *name, const char *op, int inputs, int64_t count) {
+  return llvm::formatv(R"(
+kern.kernel @{0} attributes {{schedule = #kern.schedule<pointwise>} {{
+^bb0(%x: tensor<{1}xf32>{2}):
+  %e = tensor.empty() : tensor<{1}xf32>
+  %y = linalg.generic {{indexing_maps = [affine_map<(i)->(i)>, affine_map<(i)->(i)>{3}], iterator_types = ["parallel"]} ins(%x{4}) outs(%e : tensor<{1}xf32>) {{
+  ^bb0(%a: f32{5}, %o: f32):
+    %r = {6}
+    linalg.yield %r : f32
+  } -> tensor<{1}xf32>
+  kern.yield %y : tensor<{1}xf32>
+})",
+                       name, count, inputs == 2 ? llvm::formatv(", %z: tensor<{0}xf32>", count).str() : std::string(),
+                       inputs == 2 ? ", affine_map<(i)->(i)>" : "",
+                       inputs == 2 ? llvm::formatv(", %z : tensor<{0}xf32>, tensor<{0}xf32>", count).str()
+                                   : llvm::formatv(" : tensor<{0}xf32>", count).str(),
+                       inputs == 2 ? ", %b: f32" : "", op);
+}
+
+/// Equal NaNs and infinities; finite numbers to `relative` or to `absolute`.
+::testing::AssertionResult close(float actual, double expected, double relative, double absolute) {
+  float rounded = expected;
+  bool same = std::isfinite(rounded) ? std::fabs(actual - expected) <= std::max(relative * std::fabs(expected), absolute)
+                                     : sameFloat(actual, rounded);
+  if (same)
+    return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << actual << " instead of " << expected;
+}
 
 /// Every function is a polynomial of the object's own: no libm is linked.
 TEST(CpuMath, CloseToLibm) {
@@ -161,18 +195,7 @@ TEST(CpuMath, CloseToLibm) {
   for (const char *cpu : {"host", "x86-64-v2"}) {
     std::string text;
     for (const Function &function : functions)
-      text += llvm::formatv(R"(
-kern.kernel @{0} attributes {{schedule = #kern.schedule<pointwise>} {{
-^bb0(%x: tensor<{1}xf32>):
-  %e = tensor.empty() : tensor<{1}xf32>
-  %y = linalg.generic {{indexing_maps = [affine_map<(i)->(i)>, affine_map<(i)->(i)>], iterator_types = ["parallel"]} ins(%x : tensor<{1}xf32>) outs(%e : tensor<{1}xf32>) {{
-  ^bb0(%a: f32, %o: f32):
-    %r = math.{0} %a : f32
-    linalg.yield %r : f32
-  } -> tensor<{1}xf32>
-  kern.yield %y : tensor<{1}xf32>
-})",
-                            function.op, count);
+      text += elementwise(function.op, llvm::formatv("math.{0} %a : f32", function.op).str().c_str(), 1, count);
     Kernels kernels(text, cpu);
     ASSERT_TRUE(kernels.loaded());
     for (const Function &function : functions) {
@@ -189,6 +212,70 @@ kern.kernel @{0} attributes {{schedule = #kern.schedule<pointwise>} {{
   }
 }
 
+/// Near zero, far from it, and at the limits.
+TEST(CpuMath, WholeRange) {
+  const Function functions[] = {{"asinh", std::asinh, 1, 0}, {"acosh", std::acosh, 1, 0}, {"atanh", std::atanh, 1, 0},
+                                {"sinh", std::sinh, 1, 0},   {"expm1", std::expm1, 1, 0}, {"log1p", std::log1p, 1, 0},
+                                {"sin", std::sin, 0, 1},     {"cos", std::cos, 0, 1},     {"tan", std::tan, 1, 0}};
+  Floats x{0, 1, 89, 1e9f, 2e9f, 1e20f, 3e38f, INFINITY, NAN};
+  for (float magnitude = 1e-30f; magnitude < 1e6f; magnitude *= 1.093f)
+    x.insert(x.end(), {magnitude, -magnitude});
+  for (int i = 0; i < 2000; ++i)
+    x.insert(x.end(), {float(100 + i * 499.97), float(-3 + i * 0.003), float(1 + i * 1e-6)});
+  for (const char *cpu : {"host", "x86-64-v2"}) {
+    std::string text;
+    for (const Function &function : functions)
+      text += elementwise(function.op, llvm::formatv("math.{0} %a : f32", function.op).str().c_str(), 1, x.size());
+    Kernels kernels(text, cpu);
+    ASSERT_TRUE(kernels.loaded());
+    for (const Function &function : functions) {
+      Floats result(x.size());
+      kernels.run(function.op, {x.data(), result.data()});
+      llvm::StringRef name(function.op);
+      bool periodic = name == "sin" || name == "cos" || name == "tan";
+      for (size_t i = 0; i < x.size(); ++i)
+        if (!periodic || !(std::fabs(x[i]) > 1e6f) || std::isinf(x[i]))
+          EXPECT_TRUE(close(result[i], function.reference(x[i]), 1e-6 * function.low, function.high ? 2e-7 : 1e-38))
+              << function.op << " of " << x[i] << " on " << cpu;
+    }
+  }
+}
+
+TEST(CpuMath, Powers) {
+  Floats x, y;
+  for (float base : {-INFINITY, -1e20f, -7.5f, -2.f, -1.f, -0.3f, -1e-30f, 0.f, 1e-40f, 1e-3f, 0.7f, 1.f, 1.0001f, 2.f, 9.f, 3e38f,
+                     INFINITY, NAN})
+    for (float exponent : {-INFINITY, -1e9f, -33554431.f, -5.f, -2.f, -1.f, -0.5f, 0.f, 1e-5f, 0.5f, 1.f, 2.f, 2.5f, 3.f, 4.f, 7.f,
+                           20.f, 12345.f, 16777216.f, INFINITY, NAN}) {
+      x.push_back(base);
+      y.push_back(exponent);
+    }
+  for (int i = 0; i < 4000; ++i) {
+    x.push_back(0.01f + i * 0.0025f);
+    y.push_back(-20 + (i * 37 % 4000) * 0.01f);
+  }
+  const double constants[] = {-2, -1, 0, 1, 2, 3, 4, 5, -3, 2.5};
+  for (const char *cpu : {"host", "x86-64-v2"}) {
+    std::string text = elementwise("dynamic", "math.powf %a, %b : f32", 2, x.size());
+    for (auto [index, constant] : llvm::enumerate(constants)) {
+      std::string op = llvm::formatv("arith.constant {0:f1} : f32\n    %p = math.powf %a, %r : f32", constant);
+      std::string kernel = elementwise(("by" + std::to_string(index)).c_str(), op.c_str(), 1, x.size());
+      text += kernel.replace(kernel.find("yield %r"), 8, "yield %p");
+    }
+    Kernels kernels(text, cpu);
+    ASSERT_TRUE(kernels.loaded());
+    Floats result(x.size());
+    kernels.run("dynamic", {x.data(), y.data(), result.data()});
+    for (size_t i = 0; i < x.size(); ++i)
+      EXPECT_TRUE(close(result[i], std::pow(double(x[i]), double(y[i])), 2e-7, 1e-44)) << x[i] << "^" << y[i] << " on " << cpu;
+    for (auto [index, constant] : llvm::enumerate(constants)) {
+      kernels.run("by" + std::to_string(index), {x.data(), result.data()});
+      for (size_t i = 0; i < x.size(); ++i)
+        EXPECT_TRUE(close(result[i], std::pow(double(x[i]), constant), 4e-7, 1e-38)) << x[i] << "^" << constant << " on " << cpu;
+    }
+  }
+}
+
 float halfToFloat(uint16_t bits) {
   llvm::APFloat value(llvm::APFloat::IEEEhalf(), llvm::APInt(16, bits));
   bool inexact;
@@ -201,10 +288,6 @@ uint16_t floatToHalf(float number) {
   bool inexact;
   value.convert(llvm::APFloat::IEEEhalf(), llvm::APFloat::rmNearestTiesToEven, &inexact);
   return value.bitcastToAPInt().getZExtValue();
-}
-
-bool sameFloat(float a, float b) {
-  return std::isnan(a) ? std::isnan(b) : std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
 }
 
 /// Conversions by the compiler's copy loops and by kernels, with and without the instructions, on all halves and around all

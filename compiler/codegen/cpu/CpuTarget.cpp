@@ -68,6 +68,17 @@ llvm::FailureOr<CpuTarget> CpuTarget::named(llvm::StringRef cpu) {
   target.cpu = cpu.str();
   if (!derive(target))
     return llvm::failure();
+  // Spelled out, so that the bundle says what a machine must have: instruction sets, which are the names that a processor can be
+  // asked for, without LLVM's hints for tuning.
+  llvm::Triple triple(llvm::sys::getProcessTriple());
+  std::unique_ptr<llvm::MCSubtargetInfo> info(nativeTarget()->createMCSubtargetInfo(triple, target.cpu, ""));
+  std::vector<std::string> features;
+  const llvm::StringMap<bool> instructionSets = llvm::sys::getHostCPUFeatures();
+  for (const llvm::SubtargetFeatureKV &feature : info->getEnabledProcessorFeatures())
+    if (instructionSets.contains(feature.Key))
+      features.push_back(("+" + llvm::StringRef(feature.Key)).str());
+  llvm::sort(features);
+  target.features = llvm::join(features, ",");
   return target;
 }
 

@@ -1,5 +1,6 @@
 //===- MathLowering.cpp - math without a math library ---------------------===//
 #include "compiler/codegen/cpu/MathLowering.h"
+#include "compiler/codegen/cpu/AccurateMath.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -174,6 +175,7 @@ LogicalResult lowerMath(ModuleOp module, const CpuTarget &target) {
   math::populateExpansionPatterns(patterns,
                                   {"sinh", "cosh", "tan", "asinh", "acosh", "atanh", "exp2", "powf", "fpowi", "roundf", "rsqrt"});
   populateMathPolynomialApproximationPatterns(patterns);
+  populateAccurateMathPatterns(patterns);
   arith::populateExpandBFloat16Patterns(patterns);
   patterns.add<Log10FromLog, RemainderInDouble>(context);
   if (!target.hasF16C)

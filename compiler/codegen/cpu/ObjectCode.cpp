@@ -3,6 +3,8 @@
 
 #include "lld/Common/Driver.h"
 #include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/PassInstrumentation.h"
+#include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
@@ -42,7 +44,15 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine, bool th
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager calls;
   llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine, tuning);
+  // LLVM 22: SROA behind the loop vectorizer can join the stores of two loops into one value that is computed before its operands
+  // are loaded. What it is good for was done before the vectorizer already.
+  llvm::PassInstrumentationCallbacks callbacks;
+  bool vectorized = false;
+  callbacks.registerShouldRunOptionalPassCallback([&](llvm::StringRef pass, llvm::Any) {
+    vectorized |= pass == "LoopVectorizePass";
+    return !(vectorized && pass == "SROAPass");
+  });
+  llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(calls);
   builder.registerFunctionAnalyses(functions);
@@ -60,6 +70,13 @@ mlir::FailureOr<llvm::SmallVector<char, 0>> compileObject(LlvmModule &module, co
   module.module->setDataLayout(machine->createDataLayout());
   module.module->setTargetTriple(machine->getTargetTriple());
   optimize(*module.module, *machine, thorough);
+  // Wrong numbers are worse than none: an optimizer's mistake must not reach the code generator.
+  std::string broken;
+  llvm::raw_string_ostream brokenStream(broken);
+  if (llvm::verifyModule(*module.module, &brokenStream)) {
+    error = "the optimizer left invalid code: " + llvm::StringRef(broken).take_until([](char c) { return c == '\n'; }).str();
+    return mlir::failure();
+  }
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager passes;

@@ -5,7 +5,9 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
 #include <cstdlib>
 #include <dlfcn.h>
 #include <nvrtc.h>
@@ -26,18 +28,31 @@ struct NvrtcSymbols {
 
 static llvm::Error failed(const llvm::Twine &message) { return llvm::createStringError(llvm::inconvertibleErrorCode(), message); }
 
+/// NVRTC opens its builtins by their bare name, which only finds them on the system's path: once open, they are found by that
+/// name.
+static void preloadBuiltins(const std::string &folder) {
+  std::error_code error;
+  if (folder.empty())
+    return;
+  for (llvm::sys::fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    if (llvm::sys::path::filename(it->path()).starts_with("libnvrtc-builtins.so"))
+      dlopen(it->path().c_str(), RTLD_NOW | RTLD_GLOBAL);
+}
+
 /// The library's file names: with the major version of the headers first.
 static void *openLibrary(std::string &tried) {
   std::vector<std::string> folders = {OGC_CUDA_DIR "/lib64/", OGC_CUDA_DIR "/lib/"};
   if (const char *home = std::getenv("CUDA_HOME"))
     folders.insert(folders.end(), {std::string(home) + "/lib64/", std::string(home) + "/lib/"});
   folders.push_back("");
-  for (const std::string &folder : folders)
+  for (const std::string &folder : folders) {
+    preloadBuiltins(folder);
     for (const char *name : {"libnvrtc.so.13", "libnvrtc.so"}) {
       if (void *handle = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL))
         return handle;
       tried += "\n  " + folder + name;
     }
+  }
   return nullptr;
 }
 

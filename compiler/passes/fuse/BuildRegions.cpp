@@ -89,7 +89,9 @@ private:
       inside(id, value);
     builder.setInsertionPointToEnd(body.block.get());
     builder.clone(*op, body.mapping);
-    collectLocations(op->getLoc(), body.locations);
+    // Shared by equal operations of other nodes, so their location is not that of the work done here.
+    if (!isa<tensor::EmptyOp, arith::ConstantOp, linalg::FillOp>(op))
+      collectLocations(op->getLoc(), body.locations);
   }
 
   void cloneView(int id, const StridedView &view) {

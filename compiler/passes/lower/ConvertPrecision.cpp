@@ -190,9 +190,10 @@ private:
   /// The constant with finite elements beyond the 16-bit range clamped; the constant itself when there are none.
   Value clampLarge(OpBuilder &builder, onnx::ConstantOp op) {
     bool hasLarge = false, hasInfinity = false;
+    const double largest = limit(); // computed by APFloat: not once an element
     for (float element : rawElements(op.getValue())) {
       hasInfinity |= std::isinf(element);
-      hasLarge |= std::isfinite(element) && std::abs(static_cast<double>(element)) > limit();
+      hasLarge |= std::isfinite(element) && std::abs(static_cast<double>(element)) > largest;
     }
     Value value = op.getResult();
     if (!hasLarge)
