@@ -55,12 +55,8 @@ struct Ops {
   }
   Value both(Value a, Value b) const { return arith::AndIOp::create(builder, loc, a, b); }
   Value either(Value a, Value b) const { return arith::OrIOp::create(builder, loc, a, b); }
-  Value extend(Value a) const {
-    return arith::ExtFOp::create(builder, loc, like(a.getType(), builder.getF64Type()), a);
-  }
-  Value truncate(Value a) const {
-    return arith::TruncFOp::create(builder, loc, like(a.getType(), builder.getF32Type()), a);
-  }
+  Value extend(Value a) const { return arith::ExtFOp::create(builder, loc, like(a.getType(), builder.getF64Type()), a); }
+  Value truncate(Value a) const { return arith::TruncFOp::create(builder, loc, like(a.getType(), builder.getF32Type()), a); }
   /// Whether half of the integral `a` is not integral.
   Value isOdd(Value a) const {
     Value half = mul(a, 0.5);
@@ -140,6 +136,11 @@ Value power(const Ops &ops, Value x, Value y) {
   return ops.select(one, ops.number(x, 1), result);
 }
 
+/// Unlike sqrt, the power makes +0 of -0 and infinity of -infinity.
+Value rootPower(const Ops &ops, Value x) {
+  return ops.select(ops.compare(Predicate::OEQ, x, -infinity), ops.number(x, infinity), ops.sqrt(ops.add(x, 0.)));
+}
+
 /// x to a small integral power by products.
 Value smallPower(const Ops &ops, Value x, int exponent) {
   Value result;
@@ -164,7 +165,7 @@ struct ExpandPower : OpRewritePattern<math::PowFOp> {
     if (small)
       rewriter.replaceOp(op, smallPower(ops, op.getLhs(), exponent));
     else if (exponent == 0.5f)
-      rewriter.replaceOp(op, ops.sqrt(op.getLhs()));
+      rewriter.replaceOp(op, rootPower(ops, op.getLhs()));
     else
       rewriter.replaceOp(op, power(ops, op.getLhs(), op.getRhs()));
     return success();
