@@ -57,16 +57,23 @@ class Session:
     def bundle(self, case):
         return self.work / f"{case.model}-{case.precision}.ogc"
 
+    def path(self, model):
+        """The ONNX file: of the shared folder, or a light model of the onnx package with random weights."""
+        if not model.startswith("light_"):
+            return harness.shared_model(model)
+        path = self.work / f"{model}.onnx"
+        return path if path.exists() else harness.light_model(model, self.work)
+
     def prepare(self, model):
         """Weights, inputs and the reference of a model."""
-        path = harness.shared_model(model)
+        path = self.path(model)
         self.inputs[model] = harness.model_inputs(path, SHAPES.get(model, ((), None))[1])
         self.expected[model] = harness.reference(path, self.inputs[model])
 
     def compile(self, case):
         start = datetime.datetime.now()
         try:
-            self.ogc.compile(harness.shared_model(case.model), self.bundle(case), SHAPES.get(case.model, ((), None))[0],
+            self.ogc.compile(self.path(case.model), self.bundle(case), SHAPES.get(case.model, ((), None))[0],
                              target=f"{self.arch},cpu", precision=case.precision, **self.options.compile)
         except harness.OgcError as error:
             case.fail(f"compile: {error}")
@@ -120,7 +127,7 @@ def ablation(session, models):
         for name, flags in VARIANTS.items():
             bundle = session.work / "variant.ogc"
             try:
-                session.ogc("compile", harness.shared_model(model), "-o", bundle, "--target", session.arch, "--precision", "fp16", *flags,
+                session.ogc("compile", session.path(model), "-o", bundle, "--target", session.arch, "--precision", "fp16", *flags,
                             *([f"--shapes={SHAPES[model][0]}"] if model in SHAPES else []))
                 actual = session.ogc.run(bundle, session.inputs[model], device="cuda:0")
                 error = max(harness.relative_error(actual[key], value) for key, value in session.expected[model].items())
@@ -161,9 +168,9 @@ def report(session, cases, machine):
         lines += ["", f"## {case.model} {case.precision} failed", "", "```", *case.failures, "```"] if case.failures else []
     output = Path(session.options.output)
     output.mkdir(parents=True, exist_ok=True)
-    (output / "gpu_results.md").write_text("\n".join(lines) + "\n")
+    (output / f"{session.options.name}.md").write_text("\n".join(lines) + "\n")
     facts = [{"model": case.model, "precision": case.precision, "failures": case.failures, **case.facts} for case in cases]
-    (output / "gpu_results.json").write_text(json.dumps({"machine": machine, "cases": facts}, indent=1))
+    (output / f"{session.options.name}.json").write_text(json.dumps({"machine": machine, "cases": facts}, indent=1))
     print("\n".join(table(cases)))
     print(f"{good} passed, {len(cases) - good} failed, 0 skipped")
     return good == len(cases)
@@ -178,6 +185,7 @@ def parse_options():
     parser.add_argument("--no-sanitizer", action="store_true")
     parser.add_argument("--ablation", action="store_true", help="also compile and time variants of the fp16 models")
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 4) // 4), help="compilations at a time")
+    parser.add_argument("--name", default="gpu_results", help="name of the files without ending")
     parser.add_argument("--output", default=ROOT / "docs", help="folder of gpu_results.md and gpu_results.json")
     parser.add_argument("--compile", default="", help="more options of ogc compile, as name=value,...")
     options = parser.parse_args()

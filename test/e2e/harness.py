@@ -199,3 +199,41 @@ def single_node(op, inputs, attributes=None, outputs=1, constants=(), opset=21, 
         model.graph.output.add().name = name
     inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
     return inferred, fed
+
+
+# The "light" models of the onnx package that can be tried with random weights; the others have fully connected layers of hundreds of megabytes.
+LIGHT_MODELS = ["light_densenet121", "light_inception_v1", "light_inception_v2", "light_resnet50", "light_shufflenet", "light_squeezenet"]
+
+
+def with_random_weights(model):
+    """The model with every ConstantOfShape replaced by random numbers that keep the size of the activations."""
+    rng = np.random.default_rng(0)
+    graph = model.graph
+    shapes = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    variances = {node.input[4] for node in graph.node if node.op_type == "BatchNormalization"}
+    kept = []
+    for node in graph.node:
+        if node.op_type != "ConstantOfShape":
+            kept.append(node)
+            continue
+        name, shape = node.output[0], shapes[node.input[0]]
+        values = rng.standard_normal(shape)
+        if name in variances:
+            values = 1 + 0.1 * np.abs(values)
+        elif len(shape) > 1:
+            values *= np.sqrt(2 / np.prod(shape[1:]))
+        else:
+            values = 0.5 + 0.1 * values
+        graph.initializer.append(numpy_helper.from_array(values.astype(np.float32), name))
+    del graph.node[:]
+    graph.node.extend(kept)
+    return model
+
+
+def light_model(name, folder):
+    """Writes a light model with random weights to the folder and returns its path."""
+    model = with_random_weights(onnx.load(Path(onnx.__file__).parent / f"backend/test/data/light/{name}.onnx"))
+    model.ir_version = max(model.ir_version, 4)  # initializers need not be inputs
+    path = Path(folder) / f"{name}.onnx"
+    onnx.save(model, path)
+    return path
