@@ -24,8 +24,9 @@ TOLERANCE = {"fp32": 1e-4, "tf32": 5e-3, "fp16": 2e-2, "bf16": 5e-2}
 # Best of eager and Inductor under a CUDA graph, PyTorch 2.11, batch 1, microseconds on the H200. ogc may take three times as long in tf32.
 PEERS = {"resnet50": {"tf32": 759, "fp16": 614}, "mobilenet_v3_large": {"tf32": 675, "fp16": 821}, "vit_b_16": {"tf32": 1072, "fp16": 645},
          "bert_base": {"tf32": 1058, "fp16": 754}, "gpt2": {"tf32": 1103, "fp16": 829}}
-MODELS = [*PEERS, "resnet50_dyn_bn"]
-SHAPES = {"resnet50_dyn_bn": ("x=4x3x224x224", {"batch": 4})}
+# A name behind "@" tells apart what is compiled of one file for different shapes.
+SHAPES = {f"resnet50_dyn_bn@{batch}": (f"x={batch}x3x224x224", {"batch": batch}) for batch in (1, 4)}
+MODELS = [*PEERS, *SHAPES]
 
 
 def first_line(*command):
@@ -60,7 +61,7 @@ class Session:
     def path(self, model):
         """The ONNX file: of the shared folder, or a light model of the onnx package with random weights."""
         if not model.startswith("light_"):
-            return harness.shared_model(model)
+            return harness.shared_model(model.split("@")[0])
         path = self.work / f"{model}.onnx"
         return path if path.exists() else harness.light_model(model, self.work)
 
@@ -159,7 +160,7 @@ def report(session, cases, machine):
     lines = ["# Results on a GPU", "", "Written by `scripts/gpu_test.sh`; not edited by hand.", ""]
     lines += [f"- {key}: {value}" for key, value in machine.items()]
     lines += [f"- {session.options.replays} replays each, with scratch poisoned before each, compared bit by bit; errors are relative L2 errors against "
-              "onnxruntime on the CPU; times are of one replay at batch 1 (resnet50_dyn_bn: batch 4)",
+              "onnxruntime on the CPU; times are of one replay at batch 1, or at the batch behind @",
               "- best peer: PyTorch 2.11, the better of eager and Inductor, each under a CUDA graph, same GPU", "", *table(cases), "",
               f"{good} of {len(cases)} cases right."]
     if session.ablation:
