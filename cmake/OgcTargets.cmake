@@ -2,8 +2,9 @@
 
 find_program(OGC_CCACHE ccache)
 if(OGC_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER ${OGC_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${OGC_CCACHE})
+  # ccache leaves every file with a precompiled header alone unless these are given.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${OGC_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
 set(OGC_COMPILE_OPTIONS -Wall -Wextra -Wno-unused-parameter -fvisibility-inlines-hidden)

@@ -53,15 +53,18 @@ class Session:
         self.options, self.arch, self.ogc = options, arch, harness.Ogc()
         self.work = Path(os.environ["OGC_BUILD_DIR"]) / "bundles"
         self.work.mkdir(parents=True, exist_ok=True)
-        self.inputs, self.expected, self.ablation = {}, {}, []
+        self.inputs, self.expected, self.ablation, self.refused = {}, {}, [], ""
 
     def bundle(self, case):
         return self.work / f"{case.model}-{case.precision}.ogc"
 
     def path(self, model):
-        """The ONNX file: of the shared folder, or a light model of the onnx package with random weights."""
-        if not model.startswith("light_"):
-            return harness.shared_model(model.split("@")[0])
+        """The ONNX file: of the shared folder, or a light model of the onnx package, as it is (behind @) or with random weights."""
+        name, _, variant = model.partition("@")
+        if not name.startswith("light_"):
+            return harness.shared_model(name)
+        if variant == "shipped":
+            return harness.LIGHT_FOLDER / f"{name}.onnx"
         path = self.work / f"{model}.onnx"
         return path if path.exists() else harness.light_model(model, self.work)
 
@@ -90,7 +93,9 @@ class Session:
         case.facts["error"] = max(errors)
         if not case.facts["error"] <= TOLERANCE[case.precision]:
             case.fail(f"relative error {case.facts['error']:.2e}, allowed {TOLERANCE[case.precision]}")
-        self.ogc.verify(bundle, "--replays", self.options.replays, "--poison", "--new-inputs", "--tolerance", TOLERANCE[case.precision], device="cuda:0")
+        # The outputs of a model whose weights are all equal do not depend on its inputs.
+        new_inputs = [] if case.model.endswith("@shipped") else ["--new-inputs"]
+        self.ogc.verify(bundle, "--replays", self.options.replays, "--poison", *new_inputs, "--tolerance", TOLERANCE[case.precision], device="cuda:0")
         times = self.ogc.bench(bundle, device="cuda:0", iterations=self.options.iterations)
         case.facts.update({key: times[key] for key in ("device_us", "wall_us", "pipelined_us", "executable_nodes", "load_ms", "prepare_ms")
                            if key in times})
@@ -112,6 +117,22 @@ class Session:
             step(case)
         except (harness.OgcError, AssertionError, subprocess.SubprocessError, OSError, KeyError, ValueError) as error:
             case.fail(str(error)[-3000:])
+
+
+def refusal(session):
+    """What a bundle for another architecture gives on this GPU: a line of text; the case fails unless ogc refuses it in one line with exit code 1."""
+    other = "sm_80" if session.arch != "sm_80" else "sm_90"
+    case = Case("light_squeezenet@shipped", "fp32")
+    bundle = session.work / "other-architecture.ogc"
+    session.ogc.compile(session.path(case.model), bundle, target=other)
+    try:
+        session.ogc.run(bundle, {}, device="cuda:0")
+        case.fail(f"a bundle for {other} ran on {session.arch}")
+    except harness.OgcError as error:
+        if error.code != 1 or error.message.count("\n") != 1:
+            case.fail(f"a bundle for {other}: {error}")
+        return case, error.message.strip()
+    return case, "not refused"
 
 
 # Ways to compile that a table compares with the default, in fp16: what each lever gives.
@@ -161,6 +182,7 @@ def report(session, cases, machine):
     lines += [f"- {key}: {value}" for key, value in machine.items()]
     lines += [f"- {session.options.replays} replays each, with scratch poisoned before each, compared bit by bit; errors are relative L2 errors against "
               "onnxruntime on the CPU; times are of one replay at batch 1, or at the batch behind @",
+              f"- a bundle for another architecture: `{session.refused}`",
               "- best peer: PyTorch 2.11, the better of eager and Inductor, each under a CUDA graph, same GPU", "", *table(cases), "",
               f"{good} of {len(cases)} cases right."]
     if session.ablation:
@@ -217,6 +239,9 @@ def main():
     if options.ablation:
         session.ablation = list(ablation(session, models))
         print("\n".join(session.ablation), flush=True)
+    refused, session.refused = refusal(session)
+    if refused.failures:
+        cases.append(refused)
     report(session, cases, machine)  # the sanitizer takes long: what is known is not lost when time runs out
     if not options.no_sanitizer and shutil.which("compute-sanitizer"):
         for case in cases:

@@ -201,7 +201,9 @@ def single_node(op, inputs, attributes=None, outputs=1, constants=(), opset=21, 
     return inferred, fed
 
 
-# The "light" models of the onnx package that can be tried with random weights; the others have fully connected layers of hundreds of megabytes.
+# The "light" models of the onnx package, whose weights are all ConstantOfShape.
+LIGHT_FOLDER = Path(onnx.__file__).parent / "backend/test/data/light"
+# Those that can be tried with random weights; the others have fully connected layers of hundreds of megabytes.
 LIGHT_MODELS = ["light_densenet121", "light_inception_v1", "light_inception_v2", "light_resnet50", "light_shufflenet", "light_squeezenet"]
 
 
@@ -232,7 +234,7 @@ def with_random_weights(model):
 
 def light_model(name, folder):
     """Writes a light model with random weights to the folder and returns its path."""
-    model = with_random_weights(onnx.load(Path(onnx.__file__).parent / f"backend/test/data/light/{name}.onnx"))
+    model = with_random_weights(onnx.load(LIGHT_FOLDER / f"{name}.onnx"))
     model.ir_version = max(model.ir_version, 4)  # initializers need not be inputs
     path = Path(folder) / f"{name}.onnx"
     onnx.save(model, path)

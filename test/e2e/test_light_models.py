@@ -1,13 +1,10 @@
 """The models that the onnx package ships without weights ("light": every weight is a ConstantOfShape), as they are and with random weights."""
-from pathlib import Path
-
 import numpy as np
-import onnx
 import pytest
 
 import harness
 
-FOLDER = Path(onnx.__file__).parent / "backend/test/data/light"
+FOLDER = harness.LIGHT_FOLDER
 MODELS = sorted(path.stem for path in FOLDER.glob("*.onnx"))
 RANDOM = harness.LIGHT_MODELS
 
