@@ -33,6 +33,22 @@ bool computesInF32(StringRef opType) {
       {"Range", "CumSum", "CumProd", "NonMaxSuppression", "DynamicQuantizeLinear", "MelWeightMatrix", "DFT", "STFT"}, opType);
 }
 
+bool isTrigonometric(StringRef opType) { return llvm::is_contained({"Sin", "Cos", "Tan"}, opType); }
+
+/// Operators through which angles are followed back to where they begin: their results are exact, or a few roundings away from
+/// their operands. A product of matrices counts when it is an outer one (positions times frequencies).
+bool carriesAngle(Operation *op) {
+  onnx::OnnxOp view(op);
+  if (view.opType() == "MatMul") {
+    RankedTensorType rhs = view.inputType(1);
+    return rhs && rhs.getRank() >= 2 && rhs.getDimSize(rhs.getRank() - 2) == 1;
+  }
+  return llvm::is_contained({"Add",        "Sub",    "Mul",     "Div",     "Neg",       "Cast",      "CastLike",
+                             "Reciprocal", "Concat", "Expand",  "Flatten", "Gather",    "Identity",  "Reshape",
+                             "Slice",      "Split",  "Squeeze", "Tile",    "Transpose", "Unsqueeze", "Where"},
+                            view.opType());
+}
+
 /// Operands that a schema fixes to f32.
 bool isF32Operand(StringRef opType, unsigned i) {
   if (opType == "Resize")
@@ -50,16 +66,30 @@ public:
   Converter(func::FuncOp fn, FloatType half) : fn(fn), half(half) {}
 
   void run() {
-    convertInputs();
     // Pre-order, so that operands are converted before their users; converting adds operations that need no visit.
     SmallVector<Operation *> ops;
     fn.walk<WalkOrder::PreOrder>([&](Operation *op) { ops.push_back(op); });
+    findAngles(ops);
+    convertInputs();
     for (Operation *op : ops)
       convert(op);
     convertOutputs();
   }
 
 private:
+  /// Marks trigonometric functions and what is computed for them alone. An angle is the product of a position and a frequency: in
+  /// 16 bits its error is that of a whole turn from a few thousand on.
+  void findAngles(ArrayRef<Operation *> ops) {
+    for (Operation *op : llvm::reverse(ops)) {
+      if (!onnx::isOperator(op))
+        continue;
+      auto isForAngles = [&](Operation *user) { return angles.contains(user); };
+      bool isUsed = !op->use_empty();
+      if (isTrigonometric(onnx::getOpType(op)) || (isUsed && carriesAngle(op) && llvm::all_of(op->getUsers(), isForAngles)))
+        angles.insert(op);
+    }
+  }
+
   int64_t dataType(Type element) const {
     if (element.isF32())
       return onnxFloat;
@@ -115,7 +145,7 @@ private:
       return;
     StringRef opType = onnx::getOpType(op);
     OpBuilder builder(op);
-    bool inF32 = computesInF32(opType);
+    bool inF32 = computesInF32(opType) || angles.contains(op);
     for (OpOperand &operand : op->getOpOperands())
       if ((inF32 || isF32Operand(opType, operand.getOperandNumber())) && isHalf(operand.get()))
         operand.set(widened(builder, operand.get()));
@@ -229,6 +259,7 @@ private:
   FloatType half;
   DenseMap<Value, Value> wide;   ///< 16-bit value -> the f32 value it was made from
   DenseSet<Operation *> helpers; ///< operations that read the f32 constant itself
+  DenseSet<Operation *> angles;  ///< operations that stay in f32 because a sine or cosine is taken of their results
 };
 
 class ConvertPrecision : public impl::ConvertPrecisionBase<ConvertPrecision> {

@@ -91,10 +91,6 @@ private:
       return;
     }
     for (auto [dim, size] : llvm::enumerate(input.shape)) {
-      if (size == 0) {
-        error() << "input '" << input.name << "' gets size 0 in dimension " << dim << ", expected at least 1";
-        continue;
-      }
       if (type.hasRank() && !type.isDynamicDim(dim) && type.getDimSize(dim) != size)
         error() << "input '" << input.name << "' has size " << type.getDimSize(dim) << " in dimension " << dim << ", got " << size
                 << "; its shape is " << describeShape(function, i);

@@ -30,3 +30,20 @@ func.func @keeps_f32(%i: tensor<4xi64>) -> tensor<4xf32> {
   %1 = "onnx.CumSum"(%0, %a) {exclusive = 0 : i64, reverse = 0 : i64} : (tensor<4xf32>, tensor<i64>) -> tensor<4xf32>
   return %1 : tensor<4xf32>
 }
+
+// Positions times frequencies stay in f32 up to the sine; what it gives is f16 again.
+// CHECK-LABEL: func @angles
+// CHECK: %[[P:.*]] = "onnx.Cast"(%arg0) {to = 1 : i64} : (tensor<3xi64>) -> tensor<3xf32>
+// CHECK: %[[N:.*]] = "onnx.Cast"(%[[P]]) {to = 10 : i64}
+// CHECK: %[[M:.*]] = "onnx.Mul"(%[[P]], {{.*}}) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+// CHECK: %[[S:.*]] = "onnx.Sin"(%[[M]]) : (tensor<3xf32>) -> tensor<3xf32>
+// CHECK: "onnx.Cast"(%[[S]]) {to = 10 : i64}
+// CHECK: "onnx.Relu"({{.*}}) : (tensor<3xf16>) -> tensor<3xf16>
+func.func @angles(%i: tensor<3xi64>) -> tensor<3xf32> {
+  %f = onnx.constant {value = dense<[1.0, 0.1, 0.01]> : tensor<3xf32>} : tensor<3xf32>
+  %0 = "onnx.Cast"(%i) {to = 1 : i64} : (tensor<3xi64>) -> tensor<3xf32>
+  %1 = "onnx.Mul"(%0, %f) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %2 = "onnx.Sin"(%1) : (tensor<3xf32>) -> tensor<3xf32>
+  %3 = "onnx.Relu"(%2) : (tensor<3xf32>) -> tensor<3xf32>
+  return %3 : tensor<3xf32>
+}
