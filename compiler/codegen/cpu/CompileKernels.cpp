@@ -33,7 +33,7 @@ namespace {
 struct Job {
   OwningOpRef<ModuleOp> module;
   size_t kernels = 0;
-  bool thorough = false;
+  Effort effort = Effort::Thorough;
   LlvmModule llvm;
   llvm::SmallVector<char, 0> object;
   std::string error;
@@ -45,7 +45,7 @@ static void runJobs(std::vector<Job> &jobs, const CpuOptions &options) {
   std::atomic<size_t> next = 0;
   auto work = [&] {
     for (size_t i = next++; i < jobs.size(); i = next++)
-      if (auto object = compileObject(jobs[i].llvm, options.target, jobs[i].thorough, jobs[i].error); succeeded(object))
+      if (auto object = compileObject(jobs[i].llvm, options.target, jobs[i].effort, jobs[i].error); succeeded(object))
         jobs[i].object = std::move(*object);
   };
   std::vector<std::thread> threads;
@@ -69,9 +69,9 @@ FailureOr<CpuObject> compileKernels(ArrayRef<kern::KernelOp> kernels, const CpuO
   context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
                        memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
 
-  // Plain loops and register tiles go into different modules: the latter need only the cheap pipeline.
+  // Kernels that want different efforts go into different modules.
   std::vector<Job> jobs;
-  int open[2] = {-1, -1};
+  int open[] = {-1, -1, -1};
   bool allEmitted = true;
   kern::KernelOp firstKernel = kernels.front();
   Location loc = firstKernel.getLoc();
@@ -82,12 +82,12 @@ FailureOr<CpuObject> compileKernels(ArrayRef<kern::KernelOp> kernels, const CpuO
       allEmitted = false;
       continue;
     }
-    int &current = open[emitted->wantsThorough];
+    int &current = open[static_cast<int>(emitted->effort)];
     if (current < 0 || jobs[current].kernels >= kernelsPerModule) {
       current = jobs.size();
       jobs.push_back({});
       jobs.back().module = ModuleOp::create(loc);
-      jobs.back().thorough = emitted->wantsThorough;
+      jobs.back().effort = emitted->effort;
     }
     ++jobs[current].kernels;
     emitted->function->moveBefore(jobs[current].module->getBody(), jobs[current].module->getBody()->end());

@@ -62,7 +62,7 @@ public:
       keyPanel = kernel.scratch(f32, depth * scoreTile.columns());
     if (packsValues)
       valuePanel = kernel.scratch(f32, keys * valueTile.columns());
-    kernel.wantsThorough = false;
+    kernel.effort = Effort::Plain;
     kernel.units = batches * heads * blocks;
     return succeeded(kernel.loop(kernel.begin, kernel.end, 1, [&](Value unit) { return emitUnit(unit); })) ? Emitted::Yes
                                                                                                            : Emitted::Failed;

@@ -51,7 +51,7 @@ public:
     epilogue = &*created;
     if (copies)
       scratch = kernel.scratch(kernel.builder.getF32Type(), scratchRows(rowsPerBlock()) * paddedWidth() * channels);
-    kernel.wantsThorough = false;
+    kernel.effort = Effort::Plain;
     kernel.units = images * rowBlocks * panelGroups;
     return succeeded(kernel.loop(kernel.begin, kernel.end, 1, [&](Value unit) { return emitUnit(unit); })) ? Emitted::Yes
                                                                                                            : Emitted::Failed;

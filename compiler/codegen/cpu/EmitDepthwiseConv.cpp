@@ -42,7 +42,7 @@ public:
     ArrayRef<int64_t> taps = tensorType(op.getFilter()).getShape();
     int64_t rowFlops = 2 * out[2] * channels * taps[0] * taps[1], rows = out[0] * out[1];
     int64_t rowsPerUnit = std::max<int64_t>(1, unitFlops / std::max<int64_t>(1, rowFlops));
-    kernel.wantsThorough = false;
+    kernel.effort = Effort::Plain;
     kernel.units = (rows + rowsPerUnit - 1) / rowsPerUnit;
     Value first = splitBegin(kernel, kernel.begin, rows, kernel.units), last = splitBegin(kernel, kernel.end, rows, kernel.units);
     return succeeded(kernel.loop(first, last, 1, [&](Value row) { return emitRow(row); })) ? Emitted::Yes : Emitted::Failed;

@@ -46,7 +46,7 @@ public:
       rowScratch = kernel.scratch(kernel.builder.getF32Type(), (m + rowBlocks - 1) / rowBlocks * k);
     if (packsPanel)
       panelScratch = kernel.scratch(kernel.builder.getF32Type(), k * tile.columns());
-    kernel.wantsThorough = false;
+    kernel.effort = Effort::Plain;
     kernel.units = batches * rowBlocks * panelGroups;
     return succeeded(kernel.loop(kernel.begin, kernel.end, 1, [&](Value unit) { return emitUnit(unit); })) ? Emitted::Yes
                                                                                                            : Emitted::Failed;

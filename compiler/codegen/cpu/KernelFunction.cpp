@@ -2,8 +2,10 @@
 #include "compiler/codegen/cpu/KernelFunction.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -68,6 +70,21 @@ static Emitted emitScheduled(KernelFunction &kernel) {
   return Emitted::NotApplicable;
 }
 
+/// Scalar operations up to which a kernel is small.
+static constexpr uint64_t smallKernel = 4096;
+
+/// Scalar operations of the structured operations of a kernel, about: the sizes of their loop nests times those of their bodies.
+static uint64_t operationCount(Block &body) {
+  uint64_t count = 0;
+  for (auto op : body.getOps<linalg::LinalgOp>()) {
+    uint64_t product = std::max<uint64_t>(1, llvm::range_size(op.getBlock()->without_terminator()));
+    for (int64_t range : op.getStaticLoopRanges())
+      product = llvm::SaturatingMultiply(product, static_cast<uint64_t>(std::max<int64_t>(range, 0)));
+    count = llvm::SaturatingAdd(count, product);
+  }
+  return count;
+}
+
 FailureOr<EmittedKernel> emitCpuKernel(kern::KernelOp kernelOp, const CpuTarget &target, ModuleOp module) {
   MLIRContext *context = kernelOp.getContext();
   Block &body = kernelOp.getBody().front();
@@ -94,7 +111,10 @@ FailureOr<EmittedKernel> emitCpuKernel(kern::KernelOp kernelOp, const CpuTarget 
     return failure();
   kernel.builder.setInsertionPointToEnd(&function.getBody().front());
   func::ReturnOp::create(kernel.builder, kernel.loc);
-  return EmittedKernel{function, kernel.units, kernel.wantsThorough};
+  // Vectorizing and unrolling pays where loops are long: most of the time of compiling a small kernel would go there.
+  if (kernel.effort == Effort::Thorough && operationCount(body) <= smallKernel)
+    kernel.effort = Effort::Small;
+  return EmittedKernel{function, kernel.units, kernel.effort};
 }
 
 } // namespace ogc::codegen

@@ -3,6 +3,7 @@
 #define OGC_CODEGEN_CPU_KERNELFUNCTION_H
 
 #include "compiler/codegen/cpu/CpuTarget.h"
+#include "compiler/codegen/cpu/Effort.h"
 #include "compiler/codegen/scalar/ElementEmitter.h"
 #include "compiler/dialect/kern/Kern.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -22,8 +23,8 @@ struct KernelFunction {
   mlir::Location loc;
   mlir::Value begin, end;
   int64_t units = 0;
-  /// The code gains from all of LLVM's loop optimizations; register tiles do not.
-  bool wantsThorough = true;
+  /// Register tiles set Plain: they gain nothing from loop optimizations.
+  Effort effort = Effort::Thorough;
 
   mlir::Block &body() { return kernel.getBody().front(); }
   /// The flat buffer of a block argument.
@@ -60,11 +61,11 @@ Emitted emitDepthwiseConv(KernelFunction &kernel);
 Emitted emitAttention(KernelFunction &kernel);
 
 /// Builds the function of `kernel` in `module` by its schedule (or `pointwise` where that does not apply), under the kernel's
-/// name. Returns the kernel with `units` and `wantsThorough` set.
+/// name. Returns the kernel with `units` and `effort` set.
 struct EmittedKernel {
   mlir::func::FuncOp function;
   int64_t units;
-  bool wantsThorough;
+  Effort effort;
 };
 mlir::FailureOr<EmittedKernel> emitCpuKernel(kern::KernelOp kernel, const CpuTarget &target, mlir::ModuleOp module);
 

@@ -3,6 +3,7 @@
 #define OGC_CODEGEN_CPU_LOWERTOLLVM_H
 
 #include "compiler/codegen/cpu/CpuTarget.h"
+#include "compiler/codegen/cpu/Effort.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/LLVMContext.h"
@@ -22,9 +23,8 @@ struct LlvmModule {
 /// unpacks the array of buffers. Consumes `module`.
 mlir::FailureOr<LlvmModule> lowerToLlvm(mlir::ModuleOp module, const CpuTarget &target);
 
-/// Optimizes (`thorough`: all of O3, else the cheap pipeline) and compiles to a relocatable object; thread safe. On failure
-/// `error` holds the reason.
-mlir::FailureOr<llvm::SmallVector<char, 0>> compileObject(LlvmModule &module, const CpuTarget &target, bool thorough,
+/// Optimizes and compiles to a relocatable object; thread safe. On failure `error` holds the reason.
+mlir::FailureOr<llvm::SmallVector<char, 0>> compileObject(LlvmModule &module, const CpuTarget &target, Effort effort,
                                                           std::string &error);
 
 /// Links objects to a shared object without dependencies. Undefined symbols are an error.

@@ -21,7 +21,7 @@ LLD_HAS_DRIVER(elf)
 
 namespace ogc::codegen {
 
-static std::unique_ptr<llvm::TargetMachine> createMachine(const CpuTarget &target, std::string &error) {
+static std::unique_ptr<llvm::TargetMachine> createMachine(const CpuTarget &target, Effort effort, std::string &error) {
   llvm::Triple triple(llvm::sys::getProcessTriple());
   const llvm::Target *native = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!native)
@@ -29,16 +29,15 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(const CpuTarget &targe
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   std::unique_ptr<llvm::TargetMachine> machine(native->createTargetMachine(
-      triple, target.cpu, target.features, options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
+      triple, target.cpu, target.features, options, llvm::Reloc::PIC_, std::nullopt, effort == Effort::Small ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Default));
   if (!machine)
     error = "no code generator for " + target.cpu;
   return machine;
 }
 
-/// Loops are vectorized at both levels; the cheap one leaves nests as they are, which register tiles want.
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine, bool thorough) {
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine, Effort effort) {
   llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = true;
+  tuning.LoopVectorization = tuning.LoopInterleaving = tuning.LoopUnrolling = effort != Effort::Small;
   tuning.SLPVectorization = false;
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -58,18 +57,18 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine, bool th
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, calls, modules);
-  builder.buildPerModuleDefaultPipeline(thorough ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O1)
+  builder.buildPerModuleDefaultPipeline(effort == Effort::Thorough ? llvm::OptimizationLevel::O3 : llvm::OptimizationLevel::O1)
       .run(module, modules);
 }
 
-mlir::FailureOr<llvm::SmallVector<char, 0>> compileObject(LlvmModule &module, const CpuTarget &target, bool thorough,
+mlir::FailureOr<llvm::SmallVector<char, 0>> compileObject(LlvmModule &module, const CpuTarget &target, Effort effort,
                                                           std::string &error) {
-  std::unique_ptr<llvm::TargetMachine> machine = createMachine(target, error);
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(target, effort, error);
   if (!machine)
     return mlir::failure();
   module.module->setDataLayout(machine->createDataLayout());
   module.module->setTargetTriple(machine->getTargetTriple());
-  optimize(*module.module, *machine, thorough);
+  optimize(*module.module, *machine, effort);
   // Wrong numbers are worse than none: an optimizer's mistake must not reach the code generator.
   std::string broken;
   llvm::raw_string_ostream brokenStream(broken);
