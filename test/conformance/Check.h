@@ -12,8 +12,9 @@ struct Values {
   std::vector<std::vector<char>> inputs, outputs;
 };
 
-/// Why an output is wrong, on one line; empty where it is right. As the onnx package's runner: |actual - expected| <= atol + rtol ·
-/// |expected|, with at least 2^-6 for bfloat16, NaN where NaN is expected, shapes and types the same; integers and bools are exact.
+/// Why an output is wrong, on one line; empty where it is right. As the onnx package's runner: |actual - expected| <= atol + rtol
+/// · |expected|, with at least 2^-6 for bfloat16, NaN where NaN is expected, shapes and types the same; integers and bools are
+/// exact.
 std::string checkOutput(const Case &item, size_t index, const ogc_tensor &info, llvm::ArrayRef<char> actual);
 
 /// A number for the bytes of an output in which all NaNs are the same.

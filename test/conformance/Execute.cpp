@@ -2,8 +2,8 @@
 #include "test/conformance/Execute.h"
 
 #include "compiler/pipeline/Compiler.h"
-#include "test/conformance/Check.h"
 #include "mlir/IR/Diagnostics.h"
+#include "test/conformance/Check.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"

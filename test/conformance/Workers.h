@@ -18,9 +18,9 @@ struct WorkerLimits {
   size_t bytes = size_t(8) << 30; ///< address space of a process; 0 for any
 };
 
-/// Does the items 0 … count-1 in child processes. `work` runs in a child and returns one line of text, or nothing to give the rest
-/// of the batch to a new process. `report` gets each item's line in this process, in any order; an item whose process ended or hung
-/// before it gave one is told to `failed` with the reason: "signal 11 (Segmentation fault)", "no answer in 20 s", …
+/// Does the items 0 … count-1 in child processes. `work` runs in a child and returns one line of text, or nothing to give the
+/// rest of the batch to a new process. `report` gets each item's line in this process, in any order; an item whose process ended
+/// or hung before it gave one is told to `failed` with the reason: "signal 11 (Segmentation fault)", "no answer in 20 s", …
 void runInProcesses(size_t count, const WorkerLimits &limits, const std::function<std::string(size_t)> &work,
                     const std::function<void(size_t, const std::string &)> &report,
                     const std::function<void(size_t, const std::string &)> &failed);

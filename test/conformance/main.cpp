@@ -78,10 +78,7 @@ int run(Arguments &arguments) {
     output.flush();
   };
   runInProcesses(
-      trials.size(), arguments.limits,
-      [&](size_t i) {
-        return lineOf(execute(context, trials[i], settings));
-      },
+      trials.size(), arguments.limits, [&](size_t i) { return lineOf(execute(context, trials[i], settings)); },
       [&](size_t, const std::string &line) { print(line); },
       [&](size_t i, const std::string &reason) {
         print(lineOf(llvm::json::Object{
@@ -97,9 +94,10 @@ int run(Arguments &arguments) {
 
 int main(int argc, char **argv) {
   using namespace ogc::conformance;
-  CLI::App app("Compiles and runs the cases of a folder that cases.py made, each in a process of its own, and writes a line of JSON "
-               "for each: right, refused, wrong or crashed",
-               "ogc-conformance");
+  CLI::App app(
+      "Compiles and runs the cases of a folder that cases.py made, each in a process of its own, and writes a line of JSON "
+      "for each: right, refused, wrong or crashed",
+      "ogc-conformance");
   Arguments arguments;
   Settings &settings = arguments.settings;
   app.add_option("cases", arguments.cases, "the folder of cases")->required();

@@ -28,8 +28,9 @@ static std::unique_ptr<llvm::TargetMachine> createMachine(const CpuTarget &targe
     return nullptr;
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-  std::unique_ptr<llvm::TargetMachine> machine(native->createTargetMachine(
-      triple, target.cpu, target.features, options, llvm::Reloc::PIC_, std::nullopt, effort == Effort::Small ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Default));
+  std::unique_ptr<llvm::TargetMachine> machine(
+      native->createTargetMachine(triple, target.cpu, target.features, options, llvm::Reloc::PIC_, std::nullopt,
+                                  effort == Effort::Small ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Default));
   if (!machine)
     error = "no code generator for " + target.cpu;
   return machine;
