@@ -53,7 +53,7 @@ class Session:
         self.options, self.arch, self.ogc = options, arch, harness.Ogc()
         self.work = Path(os.environ["OGC_BUILD_DIR"]) / "bundles"
         self.work.mkdir(parents=True, exist_ok=True)
-        self.inputs, self.expected, self.ablation, self.refused = {}, {}, [], ""
+        self.inputs, self.expected, self.ablation, self.refused, self.load, self.load_failures = {}, {}, [], "", [], []
 
     def bundle(self, case):
         return self.work / f"{case.model}-{case.precision}.ogc"
@@ -161,6 +161,40 @@ def ablation(session, models):
         yield f"| {model} | " + " | ".join(cells) + " |"
 
 
+# One bundle of several graph IDs, for the costs of switching.
+MANY_IDS = ("resnet50_dyn_bn", [f"b{batch}: x={batch}x3x224x224" for batch in (1, 2, 4, 8)])
+LOAD_COLUMNS = [("first result ms", "first_result_ms", 0), ("open ms", "open_ms", 1), ("engine ms", "engine_ms", 1), ("context ms", "context_ms", 1),
+                ("instantiate µs", "instantiate_us", 0), ("launch µs", "launch_us", 2), ("another in the pool µs", "switch_us", 2),
+                ("update µs", "update_us", 0), ("update a node µs", "update_us_per_node", 2), ("rebind a node µs", "rebind_us_per_node", 2),
+                ("nodes that use the input", "rebind_nodes", 0), ("weights MB", "weights_bytes", 1), ("arena MB", "arena_bytes", 1),
+                ("exec MB", "exec_device_bytes", 2)]
+
+
+def load_costs(session, models):
+    """What loading, switching and rebinding cost, by `ogc bench --load`; one row a bundle."""
+    yield "| bundle, fp16 | nodes | " + " | ".join(title for title, _, _ in LOAD_COLUMNS) + " |"
+    yield "|---|---|" + "---|" * len(LOAD_COLUMNS)
+    rows = [(model, session.bundle(Case(model, "fp16")), []) for model in models]
+    many = session.work / "many-ids.ogc"
+    try:
+        session.ogc.compile(session.path(MANY_IDS[0]), many, MANY_IDS[1], target=session.arch, precision="fp16")
+        rows += [(f"{MANY_IDS[0]}, {len(MANY_IDS[1])} IDs, {way}", many, ["--switch-by", way]) for way in ("parameters", "update")]
+    except harness.OgcError as error:
+        session.load_failures.append(f"many IDs: {error}")
+    for name, bundle, options in rows:
+        try:
+            costs = session.ogc.bench(bundle, "--load", *options, device="cuda:0", iterations=session.options.iterations)
+        except harness.OgcError as error:
+            session.load_failures.append(f"{name}: {error}")
+            continue
+        if costs.get("switch_us", 0) - costs["launch_us"] > 5:
+            session.load_failures.append(f"{name}: another graph in the pool costs {costs['switch_us'] - costs['launch_us']:.1f} us more, allowed 5")
+        if costs.get("rebind_us_per_node", 0) > 3:
+            session.load_failures.append(f"{name}: rebinding costs {costs['rebind_us_per_node']:.1f} us a node, allowed 3")
+        cells = [f"{costs[key] / (1e6 if key.endswith('bytes') else 1):.{digits}f}" if key in costs else "–" for _, key, digits in LOAD_COLUMNS]
+        yield f"| {name} | {costs['nodes']} | " + " | ".join(cells) + " |"
+
+
 def table(cases):
     """Markdown of the results."""
     yield "| model | precision | nodes | edges (full, programmatic) | device µs p50 / p90 | wall µs p50 | best peer µs | error | replays | memcheck |"
@@ -187,6 +221,8 @@ def report(session, cases, machine):
               f"{good} of {len(cases)} cases right."]
     if session.ablation:
         lines += ["", "## What each lever gives", "", *session.ablation]
+    if session.load:
+        lines += ["", "## What loading, switching and rebinding cost", "", *session.load, "", *session.load_failures]
     for case in cases:
         lines += ["", f"## {case.model} {case.precision} failed", "", "```", *case.failures, "```"] if case.failures else []
     output = Path(session.options.output)
@@ -196,7 +232,7 @@ def report(session, cases, machine):
     (output / f"{session.options.name}.json").write_text(json.dumps({"machine": machine, "cases": facts}, indent=1))
     print("\n".join(table(cases)))
     print(f"{good} passed, {len(cases) - good} failed, 0 skipped")
-    return good == len(cases)
+    return good == len(cases) and not session.load_failures
 
 
 def parse_options():
@@ -207,6 +243,7 @@ def parse_options():
     parser.add_argument("--iterations", type=int, default=300)
     parser.add_argument("--no-sanitizer", action="store_true")
     parser.add_argument("--ablation", action="store_true", help="also compile and time variants of the fp16 models")
+    parser.add_argument("--load", action="store_true", help="also measure what loading, switching and rebinding cost (fp16)")
     parser.add_argument("--jobs", type=int, default=max(1, (os.cpu_count() or 4) // 4), help="compilations at a time")
     parser.add_argument("--name", default="gpu_results", help="name of the files without ending")
     parser.add_argument("--output", default=ROOT / "docs", help="folder of gpu_results.md and gpu_results.json")
@@ -239,6 +276,9 @@ def main():
     if options.ablation:
         session.ablation = list(ablation(session, models))
         print("\n".join(session.ablation), flush=True)
+    if options.load:
+        session.load = list(load_costs(session, [case.model for case in cases if case.precision == "fp16" and not case.failures]))
+        print("\n".join(session.load + session.load_failures), flush=True)
     refused, session.refused = refusal(session)
     if refused.failures:
         cases.append(refused)

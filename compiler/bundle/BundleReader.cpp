@@ -81,9 +81,12 @@ private:
   }
 
   void readGraph(const fb::Graph &graph) {
-    auto op = cg::GraphOp::create(builder_, builder_.getUnknownLoc(), graph.id()->str(), bindings(*graph.inputs()),
-                                  bindings(*graph.outputs()), static_cast<int64_t>(graph.scratch_bytes()),
-                                  static_cast<int64_t>(graph.scratch_bound_bytes()));
+    IntegerAttr topology;
+    if (graph.topology() != format::kNoTopology)
+      topology = builder_.getI64IntegerAttr(graph.topology());
+    cg::GraphOp op = cg::GraphOp::create(builder_, builder_.getUnknownLoc(), graph.id()->str(), bindings(*graph.inputs()),
+                                         bindings(*graph.outputs()), static_cast<int64_t>(graph.scratch_bytes()),
+                                         static_cast<int64_t>(graph.scratch_bound_bytes()), topology);
     OpBuilder::InsertionGuard guard(builder_);
     builder_.createBlock(&op.getBody());
     std::vector<std::vector<const fb::Edge *>> incoming(graph.nodes()->size());

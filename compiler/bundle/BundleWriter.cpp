@@ -247,8 +247,11 @@ private:
         return fail(error.message());
     format::OpenOptions options;
     options.checkWeights = false;
-    if (auto bundle = format::Bundle::open(out_.temporaryName(), options); !bundle.ok())
+    Result<std::shared_ptr<const format::Bundle>> bundle = format::Bundle::open(out_.temporaryName(), options);
+    if (!bundle.ok())
       return fail("the module makes no valid bundle: " + bundle.status().message());
+    if (Status accepted = parts_.accept ? parts_.accept(*bundle.value()) : Status(); !accepted.ok())
+      return fail(accepted.message());
     if (external_)
       if (llvm::Error error = external_->keep())
         return fail(llvm::toString(std::move(error)));

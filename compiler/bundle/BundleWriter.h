@@ -2,12 +2,16 @@
 #ifndef OGC_BUNDLE_BUNDLE_WRITER_H
 #define OGC_BUNDLE_BUNDLE_WRITER_H
 
+#include "runtime_lib/format/Bundle.h"
+
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,6 +54,12 @@ struct Provenance {
   std::vector<std::string> versions; // "llvm 22.1", "nvrtc 13.0", …
 };
 
+/// An initializer of the model.
+struct Parameter {
+  std::string name;
+  mlir::RankedTensorType type;
+};
+
 enum class WeightsMode {
   Inline,   // a section of the bundle
   External, // <path>.weights beside the bundle
@@ -66,7 +76,10 @@ struct BundleParts {
   std::string cpuFeatures; // instruction sets needed, as LLVM names them: "+avx2,+fma"
   std::vector<KernelCode> kernels;
   Provenance provenance;
+  std::vector<Parameter> parameters;
   WeightsMode weightsMode = WeightsMode::Inline;
+  /// Looks at the finished bundle before it gets its name; a failure is reported, and no file is left behind.
+  std::function<Status(const format::Bundle &)> accept;
 };
 
 /// Writes the `cg.graph`s and `cg.weight`s of `module` and the compiled code to `path`. A walk over the module: no decision is

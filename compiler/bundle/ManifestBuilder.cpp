@@ -3,7 +3,11 @@
 
 #include "compiler/bundle/ElementTypes.h"
 #include "compiler/dialect/kern/Kern.h"
+#include "runtime_lib/format/Bundle.h"
+#include "runtime_lib/format/Checksum.h"
 
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -116,6 +120,23 @@ ManifestBuilder::VectorOffset<fb::DataType> ManifestBuilder::buildArgTypes(Strin
   return VectorOffset<fb::DataType>(builder_.CreateVector(types).o);
 }
 
+uint64_t ManifestBuilder::bodyHash(StringRef name) {
+  auto kernel = module_.lookupSymbol<kern::KernelOp>(name);
+  if (!kernel)
+    return 0;
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  // The text names large constants, but does not hold their values.
+  kernel.walk([&](Operation *op) {
+    for (NamedAttribute attribute : op->getAttrs())
+      if (auto resource = dyn_cast<DenseResourceElementsAttr>(attribute.getValue()))
+        if (const AsmResourceBlob *blob = resource.getRawHandle().getBlob())
+          stream << StringRef(blob->getData().data(), blob->getData().size());
+  });
+  kernel->print(stream, OpPrintingFlags().printGenericOpForm().elideLargeResourceString(0));
+  return format::checksum(text.data(), text.size());
+}
+
 ManifestBuilder::VectorOffset<ManifestBuilder::Offset<fb::Kernel>> ManifestBuilder::buildKernels() {
   std::vector<Offset<fb::Kernel>> kernels;
   for (const KernelCode &code : parts_.kernels) {
@@ -131,15 +152,16 @@ ManifestBuilder::VectorOffset<ManifestBuilder::Offset<fb::Kernel>> ManifestBuild
       cpu = fb::CreateCpuKernel(builder_, builder_.CreateString(code.cpu->symbol), code.cpu->units);
     auto launchVector = builder_.CreateVector(launches);
     auto argTypes = buildArgTypes(code.name);
-    kernels.push_back(fb::CreateKernel(builder_, builder_.CreateString(code.name), launchVector, cpu, argTypes));
+    kernels.push_back(
+        fb::CreateKernel(builder_, builder_.CreateString(code.name), launchVector, cpu, argTypes, bodyHash(code.name)));
   }
   return builder_.CreateVector(kernels);
 }
 
-ManifestBuilder::VectorOffset<ManifestBuilder::Offset<fb::Binding>> ManifestBuilder::buildBindings(cg::GraphOp graph,
-                                                                                                   ArrayAttr bindings) {
+ManifestBuilder::VectorOffset<ManifestBuilder::Offset<fb::Binding>>
+ManifestBuilder::buildBindings(cg::GraphOp graph, ArrayAttr bindings, ArrayRef<std::optional<format::Uses>> uses) {
   std::vector<Offset<fb::Binding>> offsets;
-  for (auto binding : bindings.getAsRange<cg::BindingAttr>()) {
+  for (auto [binding, itsUses] : llvm::zip(bindings.getAsRange<cg::BindingAttr>(), uses)) {
     std::vector<std::string> symbols;
     for (Attribute symbol : binding.getSymbols())
       symbols.push_back(isa<StringAttr>(symbol) ? cast<StringAttr>(symbol).str() : "");
@@ -149,7 +171,11 @@ ManifestBuilder::VectorOffset<ManifestBuilder::Offset<fb::Binding>> ManifestBuil
     fb::DataType type = dataType(graph, binding.getType().getElementType());
     auto name = builder_.CreateString(binding.getName().str());
     auto shape = builder_.CreateVector(binding.getType().getShape().data(), binding.getType().getShape().size());
-    offsets.push_back(fb::CreateBinding(builder_, name, type, shape, strings(symbols), &slice));
+    auto symbolVector = strings(symbols);
+    VectorOffset<const fb::BindingUse *> useVector;
+    if (itsUses)
+      useVector = builder_.CreateVectorOfStructs(*itsUses);
+    offsets.push_back(fb::CreateBinding(builder_, name, type, shape, symbolVector, &slice, useVector));
   }
   return builder_.CreateVector(offsets);
 }
@@ -198,6 +224,20 @@ ManifestBuilder::Offset<fb::Node> ManifestBuilder::buildNode(Operation *op) {
   return fb::CreateNode(builder_, kind, kernel, argVector, gemm, value, strings(nameStrings));
 }
 
+/// The arguments that lie in each input and output of a graph.
+static std::vector<std::optional<format::Uses>> findUses(cg::GraphOp graph) {
+  std::vector<fb::Slice> bindings;
+  for (ArrayAttr list : {graph.getInputs(), graph.getOutputs()})
+    for (auto binding : list.getAsRange<cg::BindingAttr>())
+      bindings.emplace_back(static_cast<uint64_t>(binding.getOffsetBytes()), static_cast<uint64_t>(binding.getSizeBytes()),
+                            static_cast<fb::Section>(binding.getSection()), fb::Access::ReadWrite);
+  std::vector<format::Argument> arguments;
+  for (auto [node, op] : llvm::enumerate(graph.getBody().front()))
+    for (auto [index, slice] : llvm::enumerate(cg::nodeSlices(&op)))
+      arguments.push_back({static_cast<uint32_t>(node), static_cast<uint32_t>(index), toSlice(slice)});
+  return format::bindingUses(bindings, graph.getInputs().size(), arguments);
+}
+
 ManifestBuilder::Offset<fb::Graph> ManifestBuilder::buildGraph(cg::GraphOp graph) {
   std::vector<Offset<fb::Node>> nodes;
   std::vector<fb::Edge> edges;
@@ -219,11 +259,15 @@ ManifestBuilder::Offset<fb::Graph> ManifestBuilder::buildGraph(cg::GraphOp graph
     indices[&op] = index;
   }
   auto id = builder_.CreateString(graph.getSymName().str());
-  auto inputs = buildBindings(graph, graph.getInputs()), outputs = buildBindings(graph, graph.getOutputs());
+  std::vector<std::optional<format::Uses>> uses = findUses(graph);
+  ArrayRef<std::optional<format::Uses>> all = uses;
+  auto inputs = buildBindings(graph, graph.getInputs(), all.take_front(graph.getInputs().size()));
+  auto outputs = buildBindings(graph, graph.getOutputs(), all.drop_front(graph.getInputs().size()));
   auto nodeVector = builder_.CreateVector(nodes);
   auto edgeVector = builder_.CreateVectorOfStructs(edges);
   return fb::CreateGraph(builder_, id, inputs, outputs, nodeVector, edgeVector, static_cast<uint64_t>(graph.getScratchBytes()),
-                         static_cast<uint64_t>(graph.getScratchBoundBytes()));
+                         static_cast<uint64_t>(graph.getScratchBoundBytes()),
+                         static_cast<uint32_t>(graph.getTopology().value_or(format::kNoTopology)));
 }
 
 ManifestBuilder::VectorOffset<ManifestBuilder::Offset<fb::Graph>> ManifestBuilder::buildGraphs() {
@@ -246,6 +290,16 @@ ManifestBuilder::VectorOffset<ManifestBuilder::Offset<fb::Weight>> ManifestBuild
   return builder_.CreateVector(weights);
 }
 
+ManifestBuilder::VectorOffset<ManifestBuilder::Offset<fb::Parameter>> ManifestBuilder::buildParameters() {
+  std::vector<Offset<fb::Parameter>> parameters;
+  for (const Parameter &parameter : parts_.parameters) {
+    auto name = builder_.CreateString(parameter.name);
+    auto shape = builder_.CreateVector(parameter.type.getShape().data(), parameter.type.getShape().size());
+    parameters.push_back(fb::CreateParameter(builder_, name, dataType(module_, parameter.type.getElementType()), shape));
+  }
+  return builder_.CreateVector(parameters);
+}
+
 ManifestBuilder::Offset<fb::Provenance> ManifestBuilder::buildProvenance() {
   const Provenance &from = parts_.provenance;
   auto producer = builder_.CreateString(OGC_PRODUCER), model = builder_.CreateString(from.model),
@@ -265,8 +319,10 @@ LogicalResult ManifestBuilder::build(ArrayRef<WrittenBlob> blobs, const SectionS
       fb::CreateArena(builder_, kWeightsAddress, kContextAddress, sizes.of(cg::Section::Weights), sizes.of(cg::Section::State),
                       sizes.of(cg::Section::Inputs), sizes.of(cg::Section::Outputs), sizes.of(cg::Section::Scratch));
   auto features = builder_.CreateString(requiredFeatures(parts_.cpuFeatures));
-  auto manifest = fb::CreateManifest(builder_, provenance, targetVector, blobVector, kernels, graphs, arena,
-                                     static_cast<fb::WeightsMode>(parts_.weightsMode), weightsChecksum, weights, features);
+  auto parameters = buildParameters();
+  auto manifest =
+      fb::CreateManifest(builder_, provenance, targetVector, blobVector, kernels, graphs, arena,
+                         static_cast<fb::WeightsMode>(parts_.weightsMode), weightsChecksum, weights, features, parameters);
   fb::FinishManifestBuffer(builder_, manifest);
   return failure(failed_);
 }

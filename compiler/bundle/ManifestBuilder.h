@@ -4,6 +4,7 @@
 
 #include "compiler/bundle/BundleWriter.h"
 #include "compiler/dialect/cg/Cg.h"
+#include "runtime_lib/format/BindingUses.h"
 #include "runtime_lib/format/bundle_generated.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -46,7 +47,11 @@ private:
   VectorOffset<Offset<fb::Kernel>> buildKernels();
   VectorOffset<fb::DataType> buildArgTypes(llvm::StringRef kernel);
   VectorOffset<Offset<fb::Graph>> buildGraphs();
-  VectorOffset<Offset<fb::Binding>> buildBindings(cg::GraphOp graph, mlir::ArrayAttr bindings);
+  /// `uses` has an entry a binding.
+  VectorOffset<Offset<fb::Binding>> buildBindings(cg::GraphOp graph, mlir::ArrayAttr bindings,
+                                                  llvm::ArrayRef<std::optional<format::Uses>> uses);
+  VectorOffset<Offset<fb::Parameter>> buildParameters();
+  uint64_t bodyHash(llvm::StringRef kernel);
   VectorOffset<Offset<fb::Weight>> buildWeights();
   Offset<fb::Graph> buildGraph(cg::GraphOp graph);
   Offset<fb::Node> buildNode(mlir::Operation *op);

@@ -4,6 +4,7 @@
 #include "compiler/codegen/cpu/CompileKernels.h"
 #include "compiler/codegen/cuda/CompileKernels.h"
 #include "compiler/dialect/kern/Kern.h"
+#include "compiler/pipeline/Refit.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Config/llvm-config.h"
@@ -103,6 +104,16 @@ std::string fileHash(llvm::StringRef path) {
   return llvm::formatv("xxh3:{0:x-16}", llvm::xxh3_64bits(bytes));
 }
 
+LogicalResult compileKernels(ModuleOp module, const CompileOptions &options, bundle::BundleParts &parts) {
+  SmallVector<kern::KernelOp> kernels(module.getOps<kern::KernelOp>());
+  for (kern::KernelOp kernel : kernels)
+    parts.kernels.push_back({kernel.getSymName().str(), {}, std::nullopt});
+  parts.targets = options.targets;
+  if (llvm::is_contained(options.targets, "cpu") && failed(generateCpu(kernels, module, options, parts)))
+    return failure();
+  return generateCuda(kernels, options, parts);
+}
+
 } // namespace
 
 LogicalResult checkTargets(MLIRContext &context, const CompileOptions &options) {
@@ -123,14 +134,8 @@ LogicalResult checkTargets(MLIRContext &context, const CompileOptions &options) 
 }
 
 LogicalResult generateCode(ModuleOp module, const CompileOptions &options, bundle::BundleParts &parts) {
-  SmallVector<kern::KernelOp> kernels(module.getOps<kern::KernelOp>());
-  for (kern::KernelOp kernel : kernels)
-    parts.kernels.push_back({kernel.getSymName().str(), {}, std::nullopt});
-  if (llvm::is_contained(options.targets, "cpu") && failed(generateCpu(kernels, module, options, parts)))
+  if (failed(options.refit ? takeCode(module, options.refit, parts) : compileKernels(module, options, parts)))
     return failure();
-  if (failed(generateCuda(kernels, options, parts)))
-    return failure();
-  parts.targets = options.targets;
   parts.weightsMode = options.weights == "none"       ? bundle::WeightsMode::None
                       : options.weights == "external" ? bundle::WeightsMode::External
                                                       : bundle::WeightsMode::Inline;

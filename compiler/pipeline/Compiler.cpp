@@ -9,6 +9,7 @@
 #include "compiler/pipeline/CodeGeneration.h"
 #include "compiler/pipeline/PhaseRunner.h"
 #include "compiler/pipeline/Pipelines.h"
+#include "compiler/pipeline/Refit.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -94,6 +95,9 @@ static LogicalResult runPhases(MLIRContext &context, const CompileOptions &optio
         return success(static_cast<bool>(module));
       })))
     return failure();
+  std::vector<bundle::Parameter> parameters = collectParameters(*module);
+  if (options.refit && failed(checkParameters(*module, parameters, *options.refit)))
+    return failure();
 
   Phase last = options.stopAfter.value_or(Phase::Bundle);
   if (failed(runIrPhases(*module, options, runner, last)))
@@ -102,6 +106,7 @@ static LogicalResult runPhases(MLIRContext &context, const CompileOptions &optio
     return PhaseRunner::writeIr(*module, options.outputPath.empty() ? "-" : options.outputPath);
 
   bundle::BundleParts parts;
+  parts.parameters = std::move(parameters);
   if (failed(runner.runStep(Phase::Codegen, [&] { return generateCode(*module, options, parts); })))
     return failure();
   if (last == Phase::Codegen)

@@ -3,6 +3,9 @@
 #define OGC_PIPELINE_OPTIONS_H
 
 #include "compiler/pipeline/Phases.h"
+#include "runtime_lib/format/Bundle.h"
+
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,6 +34,10 @@ struct CompileOptions {
   unsigned threads = 0;
   /// Folder of the compiled kernels' cache; empty for the default.
   std::string cacheDir;
+
+  /// Take the code of this bundle instead of compiling kernels, and fail where the result differs from it in more than its
+  /// weights.
+  std::shared_ptr<const format::Bundle> refit;
 
   /// Stop after this phase and print its IR to the output path, or to standard output when it is empty.
   std::optional<Phase> stopAfter;

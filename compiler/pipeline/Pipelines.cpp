@@ -60,6 +60,7 @@ void addPlanPasses(const CompileOptions &options, OpPassManager &manager) {
   manager.addPass(createDeriveEdges(edges));
   if (options.pdl)
     manager.addPass(createMarkProgrammaticEdges());
+  manager.addPass(createClassifyTopologies());
   manager.addPass(createMarkConstantArguments());
 }
 

@@ -69,6 +69,9 @@ ContextLayout contextLayout(const fb::Arena &arena);
 /// Bytes of a section.
 uint64_t sectionBytes(const fb::Arena &arena, fb::Section section);
 
+/// fb::Graph::topology of a graph that is in no class.
+inline constexpr uint32_t kNoTopology = 0xffffffff;
+
 const char *sectionName(fb::Section section);
 const char *nodeKindName(fb::NodeKind kind);
 

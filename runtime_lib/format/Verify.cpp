@@ -135,6 +135,15 @@ Status verifyWeights(const fb::Manifest &manifest) {
   return verifyDisjoint(ranges, "weights");
 }
 
+Status verifyParameters(const fb::Manifest &manifest) {
+  for (unsigned i = 0; manifest.parameters() && i < manifest.parameters()->size(); ++i) {
+    const fb::Parameter &parameter = *manifest.parameters()->Get(i);
+    if (elementBytes(parameter.type()) == 0 || !isAligned(*parameter.shape()))
+      return invalid("initializer '" + parameter.name()->str() + "'", "has an unknown type or a misaligned shape");
+  }
+  return Status();
+}
+
 /// That every kernel has code for every target is checked node by node.
 Status verifyTargets(const fb::Manifest &manifest) {
   if (manifest.targets()->size() == 0)
@@ -169,6 +178,7 @@ Result<const fb::Manifest *> verifyManifest(std::span<const std::byte> bytes, ui
   OGC_RETURN_IF_ERROR(verifyBlobs(manifest, sectionsEnd));
   OGC_RETURN_IF_ERROR(verifyKernels(manifest));
   OGC_RETURN_IF_ERROR(verifyWeights(manifest));
+  OGC_RETURN_IF_ERROR(verifyParameters(manifest));
   OGC_RETURN_IF_ERROR(verifyTargets(manifest));
   OGC_RETURN_IF_ERROR(verifyGraphs(manifest));
   return &manifest;

@@ -1,10 +1,12 @@
 //===- VerifyGraph.cpp - bindings, nodes and edges ------------------------===//
 #include "runtime_lib/format/VerifyGraph.h"
 
+#include "runtime_lib/format/BindingUses.h"
 #include "runtime_lib/format/Bundle.h"
 #include "runtime_lib/format/DataType.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -37,6 +39,7 @@ public:
     OGC_RETURN_IF_ERROR(verifyBindings(*graph_.outputs(), "output", fb::Section::Outputs));
     for (unsigned i = 0; i < graph_.nodes()->size(); ++i)
       OGC_RETURN_IF_ERROR(verifyNode(i));
+    OGC_RETURN_IF_ERROR(verifyUses());
     return verifyEdges();
   }
 
@@ -71,6 +74,36 @@ private:
         return invalid(what + "has a size that is not that of its shape and type");
     }
     return Status();
+  }
+
+  /// The lists of uses are complete and right: computed again, and compared.
+  Status verifyUses() const {
+    std::vector<fb::Slice> slices;
+    std::vector<const fb::Binding *> bindings;
+    for (const Bindings *list : {graph_.inputs(), graph_.outputs()})
+      for (const fb::Binding *binding : *list) {
+        if (binding->uses() && !isAligned(*binding->uses()))
+          return invalid("'" + binding->name()->str() + "' has misaligned uses");
+        bindings.push_back(binding);
+        slices.push_back(*binding->slice());
+      }
+    std::vector<Argument> arguments;
+    for (uint32_t node = 0; node < graph_.nodes()->size(); ++node)
+      for (uint32_t i = 0; i < graph_.nodes()->Get(node)->args()->size(); ++i)
+        arguments.push_back({node, i, *graph_.nodes()->Get(node)->args()->Get(i)});
+    std::vector<std::optional<Uses>> expected = bindingUses(slices, graph_.inputs()->size(), arguments);
+    for (size_t i = 0; i < bindings.size(); ++i)
+      if (bindings[i]->uses() && !isEqual(*bindings[i]->uses(), expected[i]))
+        return invalid("the uses of '" + bindings[i]->name()->str() + "' are not the arguments that lie in it");
+    return Status();
+  }
+
+  static bool isEqual(const flatbuffers::Vector<const fb::BindingUse *> &uses, const std::optional<Uses> &expected) {
+    return expected && std::equal(uses.begin(), uses.end(), expected->begin(), expected->end(),
+                                  [](const fb::BindingUse *a, const fb::BindingUse &b) {
+                                    return a->node() == b.node() && a->argument() == b.argument() &&
+                                           a->offset_bytes() == b.offset_bytes();
+                                  });
   }
 
   Status verifyNode(unsigned index) const {
@@ -185,6 +218,40 @@ private:
 
 } // namespace
 
+namespace {
+
+bool isEmptyTransfer(const fb::Node &node) {
+  return (node.kind() == fb::NodeKind::Memcpy || node.kind() == fb::NodeKind::Memset) && node.args()->Get(0)->size_bytes() == 0;
+}
+
+/// Nodes of the same kinds, and the same edges.
+bool isSameTopology(const fb::Graph &a, const fb::Graph &b) {
+  if (a.nodes()->size() != b.nodes()->size() || a.edges()->size() != b.edges()->size())
+    return false;
+  for (unsigned i = 0; i < a.nodes()->size(); ++i)
+    if (a.nodes()->Get(i)->kind() != b.nodes()->Get(i)->kind() ||
+        isEmptyTransfer(*a.nodes()->Get(i)) != isEmptyTransfer(*b.nodes()->Get(i)))
+      return false;
+  return std::equal(a.edges()->begin(), a.edges()->end(), b.edges()->begin(), [](const fb::Edge *x, const fb::Edge *y) {
+    return x->from() == y->from() && x->to() == y->to() && x->kind() == y->kind();
+  });
+}
+
+Status verifyTopologies(const fb::Manifest &manifest) {
+  std::map<uint32_t, const fb::Graph *> classes;
+  for (const fb::Graph *graph : *manifest.graphs()) {
+    if (graph->topology() == kNoTopology)
+      continue;
+    const fb::Graph &first = *classes.try_emplace(graph->topology(), graph).first->second;
+    if (!isSameTopology(first, *graph))
+      return Status(Code::DataLoss,
+                    "graph '" + graph->id()->str() + "': is said to have the topology of '" + first.id()->str() + "'");
+  }
+  return Status();
+}
+
+} // namespace
+
 Status verifyGraphs(const fb::Manifest &manifest) {
   if (manifest.graphs()->size() == 0)
     return Status(Code::DataLoss, "manifest: has no graph");
@@ -194,7 +261,7 @@ Status verifyGraphs(const fb::Manifest &manifest) {
       return Status(Code::DataLoss, "graph '" + graph->id()->str() + "': is there twice");
     OGC_RETURN_IF_ERROR(GraphVerifier(manifest, *graph).run());
   }
-  return Status();
+  return verifyTopologies(manifest);
 }
 
 } // namespace ogc::format

@@ -3,6 +3,7 @@
 
 #include "runtime_lib/src/driver/Driver.h"
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 #include <vector>
@@ -24,7 +25,10 @@ namespace {
 
 struct BoundBuffer {
   void *data = nullptr;
+  size_t bytes = 0;
   ogc_memory memory = OGC_HOST;
+  /// The graph uses `data` itself: there is nothing to copy.
+  bool isInPlace = false;
 };
 
 struct GraphBindings {
@@ -112,6 +116,17 @@ ogc_code queryTensor(const ogc_bundle *bundle, size_t graph, size_t index, bool 
   });
 }
 
+bool isState(const fb::Binding &binding) { return binding.slice()->section() == fb::Section::State; }
+
+/// Whether a buffer shares a byte with one that the graph uses in place, and one of both is written.
+bool sharesBytes(const GraphBindings &bindings, const BoundBuffer &buffer, bool isInput) {
+  auto overlaps = [&](const BoundBuffer &other) {
+    return other.isInPlace && ogc::runtime::overlaps(other.data, other.bytes, buffer.data, buffer.bytes);
+  };
+  return std::any_of(bindings.outputs.begin(), bindings.outputs.end(), overlaps) ||
+         (!isInput && std::any_of(bindings.inputs.begin(), bindings.inputs.end(), overlaps));
+}
+
 ogc_code bind(ogc_context *context, size_t graph, size_t index, void *data, size_t bytes, ogc_memory memory, bool isInput) {
   return guardedContext(context, [&]() -> Status {
     ogc::Result<const fb::Binding *> binding = findBinding(context->engine->bundle(), graph, index, isInput);
@@ -123,8 +138,24 @@ ogc_code bind(ogc_context *context, size_t graph, size_t index, void *data, size
     if (data && bytes != expected)
       return invalid("'" + binding.value()->name()->str() + "' has " + std::to_string(expected) + " bytes, the buffer " +
                      std::to_string(bytes));
+    if (isInput && isState(*binding.value()))
+      return Status(Code::FailedPrecondition,
+                    "'" + binding.value()->name()->str() + "' is a state of the context: use ogc_state_write");
     GraphBindings &bindings = context->bindings[graph];
-    (isInput ? bindings.inputs : bindings.outputs)[index] = {data, memory};
+    BoundBuffer &target = (isInput ? bindings.inputs : bindings.outputs)[index];
+    BoundBuffer bound{data, data ? bytes : 0, memory, false};
+    // The graph does not know that two of its buffers are one, so the nodes in its parallel branches would race. The one that is
+    // bound later is copied.
+    target.isInPlace = false;
+    bool wantsInPlace = data && memory == OGC_DEVICE && !sharesBytes(bindings, bound, isInput);
+    size_t position = index + (isInput ? 0 : bindings.inputs.size());
+    ogc::Result<bool> isInPlace = context->context->bindInPlace(graph, position, wantsInPlace ? data : nullptr);
+    if (!isInPlace.ok()) {
+      target = {};
+      return isInPlace.status().withContext("'" + binding.value()->name()->str() + "'");
+    }
+    bound.isInPlace = isInPlace.value();
+    target = bound;
     return Status();
   });
 }
@@ -148,12 +179,11 @@ Status enqueue(ogc_context *context, size_t graph) {
   if (!description)
     return noGraph(graph);
   ogc::runtime::Context &driver = *context->context;
-  OGC_RETURN_IF_ERROR(driver.prepare(graph));
   GraphBindings &bindings = context->bindings[graph];
   for (unsigned i = 0; i < bindings.inputs.size(); ++i) {
     const BoundBuffer &bound = bindings.inputs[i];
     const fb::Slice &slice = *description->inputs()->Get(i)->slice();
-    if (bound.data)
+    if (bound.data && !bound.isInPlace)
       OGC_RETURN_IF_ERROR(bound.memory == OGC_HOST
                               ? driver.copyIn(slice.section(), slice.offset_bytes(), bound.data, slice.size_bytes())
                               : driver.copyInDevice(slice.section(), slice.offset_bytes(), bound.data, slice.size_bytes()));
@@ -162,12 +192,44 @@ Status enqueue(ogc_context *context, size_t graph) {
   for (unsigned i = 0; i < bindings.outputs.size(); ++i) {
     const BoundBuffer &bound = bindings.outputs[i];
     const fb::Slice &slice = *description->outputs()->Get(i)->slice();
-    if (bound.data)
+    if (bound.data && !bound.isInPlace)
       OGC_RETURN_IF_ERROR(bound.memory == OGC_HOST
                               ? driver.copyOut(slice.section(), slice.offset_bytes(), bound.data, slice.size_bytes())
                               : driver.copyOutDevice(slice.section(), slice.offset_bytes(), bound.data, slice.size_bytes()));
   }
   return Status();
+}
+
+ogc_code accessState(ogc_context *context, size_t graph, size_t index, void *data, size_t bytes, ogc_memory memory, bool write) {
+  return guardedContext(context, [&]() -> Status {
+    ogc::Result<const fb::Binding *> binding = findBinding(context->engine->bundle(), graph, index, /*isInput=*/true);
+    if (!binding.ok())
+      return binding.status();
+    std::string name = "'" + binding.value()->name()->str() + "'";
+    const fb::Slice &slice = *binding.value()->slice();
+    if (!isState(*binding.value()))
+      return invalid(name + " is no state");
+    if (memory != OGC_HOST && memory != OGC_DEVICE)
+      return invalid("unknown kind of memory " + std::to_string(static_cast<int>(memory)));
+    if (!data || bytes != slice.size_bytes())
+      return invalid(name + " has " + std::to_string(slice.size_bytes()) + " bytes, the buffer " +
+                     std::to_string(data ? bytes : 0));
+    ogc::runtime::Context &driver = *context->context;
+    if (memory == OGC_DEVICE)
+      return write ? driver.copyInDevice(slice.section(), slice.offset_bytes(), data, bytes)
+                   : driver.copyOutDevice(slice.section(), slice.offset_bytes(), data, bytes);
+    OGC_RETURN_IF_ERROR(write ? driver.copyIn(slice.section(), slice.offset_bytes(), data, bytes)
+                              : driver.copyOut(slice.section(), slice.offset_bytes(), data, bytes));
+    return driver.synchronize();
+  });
+}
+
+int isInPlace(const ogc_context *context, size_t graph, size_t index, bool isInput) {
+  if (!context || graph >= context->bindings.size())
+    return 0;
+  const GraphBindings &bindings = context->bindings[graph];
+  const std::vector<BoundBuffer> &buffers = isInput ? bindings.inputs : bindings.outputs;
+  return index < buffers.size() && buffers[index].isInPlace;
 }
 
 } // namespace
@@ -239,6 +301,8 @@ ogc_code ogc_engine_create(ogc_bundle *bundle, const char *device, const ogc_eng
       engineOptions.randomWeights = options->random_weights != 0;
       engineOptions.seed = options->seed;
       engineOptions.threads = options->threads ? options->threads : 1;
+      if (options->exec_pool != 0)
+        engineOptions.execPool = options->exec_pool;
     }
     auto engine = ogc::runtime::createEngine(bundle->bundle, device, engineOptions);
     if (!engine.ok())
@@ -251,6 +315,24 @@ ogc_code ogc_engine_create(ogc_bundle *bundle, const char *device, const ogc_eng
 void ogc_engine_release(ogc_engine *engine) { delete engine; }
 
 const char *ogc_engine_device_name(const ogc_engine *engine) { return engine ? engine->deviceName.c_str() : ""; }
+
+ogc_code ogc_engine_exec_stats(const ogc_engine *engine, ogc_exec_stats *out_stats) {
+  return guarded([&]() -> Status {
+    if (!engine || !out_stats)
+      return invalid("an argument is null");
+    ogc::runtime::ExecStats stats = engine->engine->execStats();
+    *out_stats = {stats.live, stats.capacity, stats.instantiated, stats.switched, stats.refused, stats.evicted, stats.patched};
+    return Status();
+  });
+}
+
+ogc_code ogc_engine_refit(ogc_engine *engine, const ogc_bundle *refitted, const char *weights_file) {
+  return guarded([&]() -> Status {
+    if (!engine || !refitted)
+      return invalid("an argument is null");
+    return engine->engine->refit(refitted->bundle, weights_file ? weights_file : "");
+  });
+}
 
 ogc_code ogc_context_create(ogc_engine *engine, const ogc_context_options *options, ogc_context **out_context) {
   return guarded([&]() -> Status {
@@ -295,6 +377,29 @@ ogc_code ogc_input_buffer(ogc_context *context, size_t graph, size_t index, void
 
 ogc_code ogc_output_buffer(ogc_context *context, size_t graph, size_t index, void **out_data) {
   return buffer(context, graph, index, out_data, false);
+}
+
+int ogc_input_in_place(const ogc_context *context, size_t graph, size_t index) { return isInPlace(context, graph, index, true); }
+
+int ogc_output_in_place(const ogc_context *context, size_t graph, size_t index) {
+  return isInPlace(context, graph, index, false);
+}
+
+int ogc_bundle_input_is_state(const ogc_bundle *bundle, size_t graph, size_t index) {
+  const fb::Graph *found = bundle ? findGraph(*bundle->bundle, graph) : nullptr;
+  return found && index < found->inputs()->size() && isState(*found->inputs()->Get(static_cast<unsigned>(index)));
+}
+
+ogc_code ogc_state_write(ogc_context *context, size_t graph, size_t index, const void *data, size_t bytes, ogc_memory memory) {
+  return accessState(context, graph, index, const_cast<void *>(data), bytes, memory, true);
+}
+
+ogc_code ogc_state_read(ogc_context *context, size_t graph, size_t index, void *data, size_t bytes, ogc_memory memory) {
+  return accessState(context, graph, index, data, bytes, memory, false);
+}
+
+ogc_code ogc_state_reset(ogc_context *context) {
+  return guardedContext(context, [&] { return context->context->fill(fb::Section::State, 0); });
 }
 
 ogc_code ogc_run(ogc_context *context, size_t graph) {

@@ -191,6 +191,19 @@ INSTANTIATE_TEST_SUITE_P(
         BadManifest{"edge 1 -> 1 does not lead", [](auto &m) { setFrom(graphOf(m).edges[0], 1); }},
         BadManifest{"edge 1 -> 5 does not lead", [](auto &m) { setTo(graphOf(m).edges[2], 5); }},
         BadManifest{"edge 0 -> 2 is programmatic", [](auto &m) { setKind(graphOf(m).edges[1], fb::EdgeKind::Programmatic); }},
+        BadManifest{"the uses of 'x' are not", [](auto &m) { graphOf(m).inputs[0]->uses[0] = fb::BindingUse(4, 0, 0); }},
+        BadManifest{"the uses of 'x' are not", [](auto &m) { graphOf(m).inputs[0]->uses.emplace_back(0, 99, 0); }},
+        BadManifest{"the uses of 'y' are not",
+                    [](auto &m) { graphOf(m).nodes[1]->args[1] = slice(fb::Section::Outputs, 4, 256, fb::Access::Write); }},
+        BadManifest{"'chain': is said to have the topology of 'main'", [](auto &m) { addGraphs(m), m.graphs[2]->topology = 0; }},
+        BadManifest{"'swapped': is said to have the topology of 'main'",
+                    [](auto &m) { addGraphs(m), setKind(m.graphs[1]->edges[0], fb::EdgeKind::Full); }},
+        BadManifest{"initializer 'w': has an unknown type",
+                    [](auto &m) {
+                      m.parameters.push_back(std::make_unique<fb::ParameterT>());
+                      m.parameters[0]->name = "w";
+                      m.parameters[0]->type = static_cast<fb::DataType>(99);
+                    }},
         BadManifest{"edge 0 -> 1 is there twice",
                     [](auto &m) { graphOf(m).edges.push_back(fb::Edge(0, 1, fb::EdgeKind::Full)); }}));
 

@@ -23,7 +23,7 @@ cg.weight "splat" at 64 = dense<1> : tensor<3xi64>
 cg.weight "mask" at 128 = dense<[true, false, true]> : tensor<3xi1>
 cg.graph @main inputs [#cg.binding<"größe", tensor<1x4xui8>, ["batch", ""], inputs, 0, 4>]
     outputs [#cg.binding<"y", tensor<4xf32>, [""], outputs, 0, 16>]
-    attributes {scratch_bytes = 272 : i64, scratch_bound_bytes = 256 : i64} {
+    attributes {scratch_bytes = 272 : i64, scratch_bound_bytes = 256 : i64, topology = 3 : i64} {
   %0 = cg.kernel @k [#cg.slice<inputs, 0, 4, read>, #cg.slice<weights, 0, 16, read>, #cg.slice<scratch, 0, 16, write>] loc("conv (Conv)")
   %1 = cg.kernel @k [#cg.slice<scratch, 0, 16, read>, #cg.slice<weights, 64, 24, read>, #cg.slice<scratch, 16, 16, write>] after %0
       {edge_kinds = array<i32: 1>} loc(fused["a (Add)", "b (Relu)"])

@@ -4,6 +4,7 @@
 
 #include "runtime_lib/src/cuda/CudaApi.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -13,8 +14,34 @@ namespace ogc::test {
 
 /// State of the fake: which call is to fail, and what is alive. Releasing calls never fail, as there is nothing left to do about
 /// it.
+struct FakeNode {
+  char kind; // k, c, f
+  cuda::CUfunction function = nullptr;
+  std::vector<cuda::CUdeviceptr> arguments;
+};
+
+/// Nodes in the order they were added, and edges between their positions. A graph and its executable form are one of these each.
+struct FakeGraph {
+  std::vector<FakeNode> nodes;
+  std::vector<std::pair<size_t, size_t>> edges;
+  cuda::CUgraph origin = nullptr; // of an executable graph
+
+  bool isSameTopology(const FakeGraph &other) const {
+    return edges == other.edges && nodes.size() == other.nodes.size() &&
+           std::equal(nodes.begin(), nodes.end(), other.nodes.begin(), [](auto &a, auto &b) { return a.kind == b.kind; });
+  }
+};
+
 struct FakeState {
-  int calls = 0, failAt = 0; // the call of this number fails; 0: none
+  int calls = 0, failAt = 0;  // the call of this number fails; 0: none
+  bool refuseChanges = false; // of executable graphs, as if they were not possible
+  int captureStatus = 0;      // of the caller's stream
+  unsigned memoryType = cuda::kMemoryTypeDevice;
+  int memoryOrdinal = 0;
+  std::map<cuda::CUgraph, FakeGraph> graphs;
+  std::map<cuda::CUgraphExec, FakeGraph> execs;
+  std::vector<FakeGraph> launches;
+  uintptr_t nextHandle = 0x1000;
   const char *failed = nullptr;
   std::map<std::string, int> live;
   int maxCluster = 0;
@@ -51,13 +78,104 @@ template <typename Tag, typename... Args> struct FakeCall<Tag, int (*)(Args...)>
 template <typename Handle> int create(const char *name, const char *what, Handle *out) {
   if (int result = fake.enter(name))
     return result;
-  *out = (Handle)(uintptr_t(0x1000) + static_cast<uintptr_t>(++fake.live[what]));
+  ++fake.live[what];
+  *out = (Handle)(fake.nextHandle += 0x1000);
   return 0;
 }
 
 inline int release(const char *what) {
   --fake.live[what];
   return 0;
+}
+
+/// A node's handle holds its graph and position. Graphs have handles that are multiples of 0x1000.
+inline size_t positionOf(cuda::CUgraphNode node) { return ((uintptr_t)node & 0xfff) - 1; }
+
+inline int addNode(const char *name, cuda::CUgraphNode *out, cuda::CUgraph graph, FakeNode node) {
+  if (int result = fake.enter(name))
+    return result;
+  fake.graphs[graph].nodes.push_back(std::move(node));
+  *out = (cuda::CUgraphNode)((uintptr_t)graph + fake.graphs[graph].nodes.size());
+  return 0;
+}
+
+/// Function handles say how many parameters the kernel has, which the driver knows too.
+inline FakeNode kernelNode(const cuda::KernelNodeParams &params) {
+  FakeNode node{'k', params.func, {}};
+  for (size_t i = 0; i < (uintptr_t)params.func % 16; ++i)
+    node.arguments.push_back(*static_cast<cuda::CUdeviceptr *>(params.kernelParams[i]));
+  return node;
+}
+
+/// Changes a node of an executable graph, which its node in the graph of origin names.
+inline int setNode(const char *name, cuda::CUgraphExec exec, cuda::CUgraphNode handle, FakeNode node) {
+  if (int result = fake.enter(name))
+    return result;
+  FakeGraph &graph = fake.execs.at(exec);
+  if (fake.refuseChanges || (uintptr_t)handle / 0x1000 != (uintptr_t)graph.origin / 0x1000 ||
+      graph.nodes.at(positionOf(handle)).kind != node.kind)
+    return 910;
+  graph.nodes[positionOf(handle)] = std::move(node);
+  return 0;
+}
+
+inline void fakeGraphs(cuda::DriverApi &api) {
+  using namespace cuda;
+  api.cuGraphCreate = [](CUgraph *graph, unsigned) { return create("cuGraphCreate", "graph", graph); };
+  api.cuGraphDestroy = [](CUgraph graph) { return fake.graphs.erase(graph), release("graph"); };
+  api.cuGraphAddKernelNode = [](CUgraphNode *node, CUgraph graph, const CUgraphNode *, size_t, const KernelNodeParams *params) {
+    return addNode("cuGraphAddKernelNode", node, graph, kernelNode(*params));
+  };
+  api.cuGraphAddMemcpyNode = [](CUgraphNode *node, CUgraph graph, const CUgraphNode *, size_t, const Memcpy3D *params,
+                                CUcontext) {
+    return addNode("cuGraphAddMemcpyNode", node, graph, {'c', nullptr, {params->srcDevice, params->dstDevice}});
+  };
+  api.cuGraphAddMemsetNode = [](CUgraphNode *node, CUgraph graph, const CUgraphNode *, size_t, const MemsetNodeParams *params,
+                                CUcontext) {
+    return addNode("cuGraphAddMemsetNode", node, graph, {'f', nullptr, {params->dst}});
+  };
+  api.cuGraphAddDependencies = [](CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const EdgeData *data,
+                                  size_t count) {
+    fake.edges.insert(fake.edges.end(), data, data + count);
+    for (size_t i = 0; i < count; ++i)
+      fake.graphs[graph].edges.emplace_back(positionOf(from[i]), positionOf(to[i]));
+    return fake.enter("cuGraphAddDependencies");
+  };
+  api.cuGraphKernelNodeSetAttribute = [](CUgraphNode, int, const LaunchAttributeValue *value) {
+    fake.maxCluster = static_cast<int>(value->clusterDim.x);
+    return fake.enter("cuGraphKernelNodeSetAttribute");
+  };
+  api.cuGraphInstantiate = [](CUgraphExec *exec, CUgraph graph, unsigned long long) {
+    int result = create("cuGraphInstantiate", "exec", exec);
+    if (result == 0)
+      (fake.execs[*exec] = fake.graphs[graph]).origin = graph;
+    return result;
+  };
+  api.cuGraphExecDestroy = [](CUgraphExec exec) { return fake.execs.erase(exec), release("exec"); };
+  api.cuGraphExecUpdate = [](CUgraphExec exec, CUgraph graph, ExecUpdateInfo *info) {
+    if (int result = fake.enter("cuGraphExecUpdate"))
+      return result;
+    FakeGraph &changed = fake.execs.at(exec);
+    info->result = fake.refuseChanges || !changed.isSameTopology(fake.graphs[graph]) ? 2 : 0;
+    if (info->result == 0)
+      changed.nodes = fake.graphs[graph].nodes;
+    return info->result == 0 ? 0 : 910;
+  };
+  api.cuGraphExecKernelNodeSetParams = [](CUgraphExec exec, CUgraphNode node, const KernelNodeParams *params) {
+    return setNode("cuGraphExecKernelNodeSetParams", exec, node, kernelNode(*params));
+  };
+  api.cuGraphExecMemcpyNodeSetParams = [](CUgraphExec exec, CUgraphNode node, const Memcpy3D *params, CUcontext) {
+    return setNode("cuGraphExecMemcpyNodeSetParams", exec, node, {'c', nullptr, {params->srcDevice, params->dstDevice}});
+  };
+  api.cuGraphExecMemsetNodeSetParams = [](CUgraphExec exec, CUgraphNode node, const MemsetNodeParams *params, CUcontext) {
+    return setNode("cuGraphExecMemsetNodeSetParams", exec, node, {'f', nullptr, {params->dst}});
+  };
+  api.cuGraphLaunch = [](CUgraphExec exec, CUstream) {
+    int result = fake.enter("cuGraphLaunch");
+    if (result == 0)
+      fake.launches.push_back(fake.execs.at(exec));
+    return result;
+  };
 }
 
 inline cuda::DriverApi makeFakeDriver() {
@@ -89,8 +207,10 @@ inline cuda::DriverApi makeFakeDriver() {
   api.cuCtxPopCurrent = [](CUcontext *) { return release("current"); };
   api.cuModuleLoadData = [](CUmodule *module, const void *) { return create("cuModuleLoadData", "module", module); };
   api.cuModuleUnload = [](CUmodule) { return release("module"); };
-  api.cuModuleGetFunction = [](CUfunction *function, CUmodule, const char *) {
-    *function = (CUfunction)uintptr_t(8);
+  api.cuModuleGetFunction = [](CUfunction *function, CUmodule, const char *name) {
+    // A handle for each kernel of TestKernels.c, with its number of parameters.
+    std::string kernel = name;
+    *function = (CUfunction)(uintptr_t(kernel == "add_weight" ? 0x13 : kernel == "twice" ? 0x22 : 0x33));
     return fake.enter("cuModuleGetFunction");
   };
   api.cuMemGetAllocationGranularity = [](size_t *bytes, const MemAllocationProp *, int) {
@@ -121,7 +241,13 @@ inline cuda::DriverApi makeFakeDriver() {
   api.cuMemFreeHost = [](void *memory) { return std::free(memory), release("pinned"); };
   api.cuStreamCreate = [](CUstream *stream, unsigned) { return create("cuStreamCreate", "stream", stream); };
   api.cuStreamDestroy = [](CUstream) { return release("stream"); };
-  api.cuStreamIsCapturing = [](CUstream, int *status) { return *status = 0, fake.enter("cuStreamIsCapturing"); };
+  api.cuStreamIsCapturing = [](CUstream, int *status) { return *status = fake.captureStatus, fake.enter("cuStreamIsCapturing"); };
+  api.cuPointerGetAttributes = [](unsigned, const int *, void **values, CUdeviceptr) {
+    *static_cast<unsigned *>(values[0]) = fake.memoryType;
+    *static_cast<int *>(values[1]) = fake.memoryOrdinal;
+    return fake.enter("cuPointerGetAttributes");
+  };
+  api.cuMemGetInfo = [](size_t *free, size_t *total) { return *free = 1, *total = 4, fake.enter("cuMemGetInfo"); };
   api.cuStreamBeginCaptureToGraph = [](CUstream, CUgraph, const CUgraphNode *, const EdgeData *, size_t, int) {
     int result = fake.enter("cuStreamBeginCaptureToGraph");
     fake.live["capture"] += result == 0;
@@ -129,7 +255,7 @@ inline cuda::DriverApi makeFakeDriver() {
   };
   api.cuStreamGetCaptureInfo = [](CUstream, int *, unsigned long long *, CUgraph *, const CUgraphNode **nodes, const EdgeData **,
                                   size_t *count) {
-    static const CUgraphNode leaf = (CUgraphNode)uintptr_t(64);
+    static const CUgraphNode leaf = (CUgraphNode)uintptr_t(1);
     *nodes = &leaf;
     *count = 1;
     return fake.enter("cuStreamGetCaptureInfo");
@@ -137,20 +263,7 @@ inline cuda::DriverApi makeFakeDriver() {
   api.cuStreamEndCapture = [](CUstream, CUgraph *) { return release("capture"), fake.enter("cuStreamEndCapture"); };
   api.cuEventCreate = [](CUevent *event, unsigned) { return create("cuEventCreate", "event", event); };
   api.cuEventDestroy = [](CUevent) { return release("event"); };
-  api.cuGraphCreate = [](CUgraph *graph, unsigned) { return create("cuGraphCreate", "graph", graph); };
-  api.cuGraphDestroy = [](CUgraph) { return release("graph"); };
-  api.cuGraphInstantiate = [](CUgraphExec *exec, CUgraph, unsigned long long) {
-    return create("cuGraphInstantiate", "exec", exec);
-  };
-  api.cuGraphExecDestroy = [](CUgraphExec) { return release("exec"); };
-  api.cuGraphAddDependencies = [](CUgraph, const CUgraphNode *, const CUgraphNode *, const EdgeData *data, size_t count) {
-    fake.edges.insert(fake.edges.end(), data, data + count);
-    return fake.enter("cuGraphAddDependencies");
-  };
-  api.cuGraphKernelNodeSetAttribute = [](CUgraphNode, int, const LaunchAttributeValue *value) {
-    fake.maxCluster = static_cast<int>(value->clusterDim.x);
-    return fake.enter("cuGraphKernelNodeSetAttribute");
-  };
+  fakeGraphs(api);
   return api;
 }
 

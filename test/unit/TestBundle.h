@@ -2,6 +2,7 @@
 #ifndef OGC_TEST_UNIT_TEST_BUNDLE_H
 #define OGC_TEST_UNIT_TEST_BUNDLE_H
 
+#include "runtime_lib/format/BindingUses.h"
 #include "runtime_lib/format/Bundle.h"
 #include "runtime_lib/format/Checksum.h"
 #include "runtime_lib/format/FileHeader.h"
@@ -112,6 +113,21 @@ inline std::string assemble(fb::ManifestT &manifest, const std::vector<std::stri
 
 inline constexpr int64_t kCount = 64;
 
+/// Fills in the uses of the bindings.
+inline void findUses(fb::GraphT &graph) {
+  std::vector<fb::Slice> bindings;
+  for (const auto *list : {&graph.inputs, &graph.outputs})
+    for (const auto &binding : *list)
+      bindings.push_back(*binding->slice);
+  std::vector<format::Argument> arguments;
+  for (uint32_t node = 0; node < graph.nodes.size(); ++node)
+    for (uint32_t i = 0; i < graph.nodes[node]->args.size(); ++i)
+      arguments.push_back({node, i, graph.nodes[node]->args[i]});
+  std::vector<std::optional<format::Uses>> uses = format::bindingUses(bindings, graph.inputs.size(), arguments);
+  for (size_t i = 0; i < bindings.size(); ++i)
+    (i < graph.inputs.size() ? graph.inputs[i] : graph.outputs[i - graph.inputs.size()])->uses = uses[i].value_or(format::Uses());
+}
+
 /// The graph of the test bundle, of kCount floats each: a = x + w; b = 2 a; c = copy of a; y = c - b; z = zeros. So y = -(x + w).
 inline std::unique_ptr<fb::GraphT> makeGraph() {
   constexpr uint64_t bytes = 4 * kCount;
@@ -135,12 +151,46 @@ inline std::unique_ptr<fb::GraphT> makeGraph() {
                   fb::Edge(1, 3, fb::EdgeKind::Full), fb::Edge(2, 3, fb::EdgeKind::Full)};
   graph->scratch_bytes = 768;
   graph->scratch_bound_bytes = 768;
+  graph->topology = 0;
+  findUses(*graph);
   return graph;
 }
 
-/// The test bundle: `sharedObject` is the built TestKernels.c; with a cubin, of architecture sm_90, a CUDA target too.
+/// Adds graphs to the test bundle: "swapped" computes y = x + w by b - c, with the same topology as "main"; "chain" what "main"
+/// does, but with one edge more.
+inline void addGraphs(fb::ManifestT &manifest) {
+  manifest.graphs.push_back(makeGraph());
+  fb::GraphT &swapped = *manifest.graphs.back();
+  swapped.id = "swapped";
+  std::swap(swapped.nodes[3]->args[0], swapped.nodes[3]->args[1]);
+  manifest.graphs.push_back(makeGraph());
+  fb::GraphT &chain = *manifest.graphs.back();
+  chain.id = "chain";
+  chain.topology = 1;
+  chain.edges.push_back(fb::Edge(3, 4, fb::EdgeKind::Full));
+}
+
+/// Adds graph "state": present = past + w, one buffer of the state section, and y = 2 present.
+inline void addStateGraph(fb::ManifestT &manifest) {
+  using fb::Access, fb::NodeKind, fb::Section;
+  constexpr uint64_t bytes = 4 * kCount;
+  manifest.arena->state_bytes = bytes;
+  auto graph = std::make_unique<fb::GraphT>();
+  graph->id = "state";
+  graph->inputs.push_back(makeBinding("past", Section::State, 0, kCount));
+  graph->outputs.push_back(makeBinding("present", Section::State, 0, kCount));
+  graph->outputs.push_back(makeBinding("y", Section::Outputs, 0, kCount));
+  fb::Slice state = slice(Section::State, 0, bytes, Access::ReadWrite), w = slice(Section::Weights, 0, bytes, Access::Read);
+  graph->nodes.push_back(makeNode(NodeKind::Kernel, 0, {state, w, state}, "advance"));
+  graph->nodes.push_back(makeNode(NodeKind::Kernel, 1, {state, slice(Section::Outputs, 0, bytes, Access::Write)}, "read"));
+  graph->edges = {fb::Edge(0, 1, fb::EdgeKind::Full)};
+  manifest.graphs.push_back(std::move(graph));
+}
+
+/// The test bundle, with w[i] = `step` i: `sharedObject` is the built TestKernels.c; with a cubin, of architecture sm_90, a CUDA
+/// target too.
 inline std::string makeBundle(const std::string &sharedObject, const std::function<void(fb::ManifestT &)> &change = nullptr,
-                              const std::string &cubin = "") {
+                              const std::string &cubin = "", float step = 0.5f) {
   fb::ManifestT manifest;
   manifest.provenance = std::make_unique<fb::ProvenanceT>();
   manifest.provenance->producer = "test";
@@ -160,7 +210,7 @@ inline std::string makeBundle(const std::string &sharedObject, const std::functi
   }
   std::vector<float> weights(kCount);
   for (size_t i = 0; i < weights.size(); ++i)
-    weights[i] = 0.5f * static_cast<float>(i);
+    weights[i] = step * static_cast<float>(i);
   addBlob(fb::BlobKind::Weights, "weights");
   sections.emplace_back(reinterpret_cast<const char *>(weights.data()), 4 * weights.size());
   manifest.kernels.push_back(makeKernel("add_weight", 3, kCount, !cubin.empty()));

@@ -2,6 +2,7 @@
 #include "runtime_lib/format/Dump.h"
 #include "runtime_lib/format/Json.h"
 #include "tools/common/Commands.h"
+#include "tools/common/LoadBench.h"
 #include "tools/common/Session.h"
 
 #include <algorithm>
@@ -16,7 +17,8 @@ namespace {
 
 struct BenchOptions : SessionOptions {
   unsigned iterations = 100, warmup = 5;
-  bool json = false;
+  bool json = false, load = false;
+  std::string switchBy = "auto";
 };
 
 using Clock = std::chrono::steady_clock;
@@ -134,6 +136,19 @@ Status bench(const BenchOptions &options) {
   return Status();
 }
 
+Status benchLoad(const BenchOptions &options) {
+  LoadBenchOptions load{options.bundle, options.device, engineOptions(options), options.iterations};
+  load.engine.execSwitch = options.switchBy == "update"       ? runtime::ExecSwitch::Update
+                           : options.switchBy == "parameters" ? runtime::ExecSwitch::Parameters
+                                                              : runtime::ExecSwitch::Automatic;
+  Result<LoadCosts> costs = measureLoad(load);
+  if (!costs.ok())
+    return costs.status();
+  std::string text = options.json ? loadCostsJson(load, costs.value()) + "\n" : loadCostsText(costs.value());
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return Status();
+}
+
 } // namespace
 
 void addBenchCommand(CLI::App &app, int &exitCode) {
@@ -148,7 +163,14 @@ void addBenchCommand(CLI::App &app, int &exitCode) {
       ->check(CLI::Range(1u, 1u << 24));
   command->add_option("--warmup", options->warmup, "runs before")->capture_default_str();
   command->add_flag("--json", options->json, "prints JSON");
-  command->callback([options, &exitCode] { runAction(exitCode, [&] { return bench(*options); }); });
+  CLI::Option *load = command->add_flag(
+      "--load", options->load, "measures instead what loading, the first result, switching between graphs and rebinding cost");
+  command->add_option("--switch-by", options->switchBy, "how an executable graph is updated to another graph")
+      ->check(CLI::IsMember({"auto", "parameters", "update"}))
+      ->capture_default_str()
+      ->needs(load);
+  command->callback(
+      [options, &exitCode] { runAction(exitCode, [&] { return options->load ? benchLoad(*options) : bench(*options); }); });
 }
 
 } // namespace ogc::tools

@@ -76,8 +76,8 @@ Result<std::vector<NodeDifference>> checkNodes(const Session &session, runtime::
                                                double tolerance) {
   const fb::Manifest &manifest = session.bundle->manifest();
   std::vector<NodeDifference> results;
-  OGC_RETURN_IF_ERROR(uploadInputs(session, context));
-  OGC_RETURN_IF_ERROR(uploadInputs(session, reference));
+  OGC_RETURN_IF_ERROR(resetAndUpload(session, context));
+  OGC_RETURN_IF_ERROR(resetAndUpload(session, reference));
   for (unsigned i = 0; i < session.graph->nodes()->size(); ++i) {
     const fb::Node &node = *session.graph->nodes()->Get(i);
     OGC_RETURN_IF_ERROR(reference.runNodes(session.graphIndex, i, i + 1));

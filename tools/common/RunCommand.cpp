@@ -50,11 +50,16 @@ Status run(const RunOptions &options) {
   Result<std::unique_ptr<runtime::Context>> context = openContext(session.value(), options.device, options);
   if (!context.ok())
     return context.status();
-  OGC_RETURN_IF_ERROR(uploadInputs(session.value(), *context.value()));
-  OGC_RETURN_IF_ERROR(context.value()->launch(session.value().graphIndex));
-  Result<std::vector<std::vector<std::byte>>> outputs = downloadOutputs(session.value(), *context.value());
-  if (!outputs.ok())
-    return outputs.status();
+  std::vector<std::vector<std::byte>> outputs(session.value().graph->outputs()->size());
+  for (uint64_t step = 0; step < options.steps; ++step) {
+    OGC_RETURN_IF_ERROR(uploadInputs(session.value(), *context.value(), step));
+    OGC_RETURN_IF_ERROR(context.value()->launch(session.value().graphIndex));
+    Result<std::vector<std::vector<std::byte>>> result = downloadOutputs(session.value(), *context.value());
+    if (!result.ok())
+      return result.status();
+    for (size_t i = 0; i < outputs.size(); ++i)
+      outputs[i].insert(outputs[i].end(), result.value()[i].begin(), result.value()[i].end());
+  }
 
   const auto &bindings = *session.value().graph->outputs();
   std::vector<std::string> names;
@@ -65,11 +70,13 @@ Status run(const RunOptions &options) {
     OGC_RETURN_IF_ERROR(makeFolder(options.outputDir));
   for (unsigned i = 0; i < bindings.size(); ++i) {
     const fb::Binding &binding = *bindings.Get(i);
-    const std::vector<std::byte> &data = outputs.value()[i];
+    const std::vector<std::byte> &data = outputs[i];
     printSummary(binding, data);
     if (options.outputDir.empty())
       continue;
     std::vector<int64_t> shape(binding.shape()->begin(), binding.shape()->end());
+    if (options.steps > 1)
+      shape.insert(shape.begin(), static_cast<int64_t>(options.steps));
     std::string path = options.outputDir + "/" + files[i] + ".npy";
     OGC_RETURN_IF_ERROR(writeNpy(path, npyDescr(binding.type()), shape, data.data(), data.size()));
   }
@@ -84,6 +91,13 @@ void addRunCommand(CLI::App &app, int &exitCode) {
   addSessionOptions(*command, *options);
   command->add_option("--output-dir", options->outputDir,
                       "writes every output as .npy into this folder (bfloat16 as uint16, float8 as uint8 bits)");
+  command
+      ->add_option(
+          "--steps", options->steps,
+          "runs to make one after the other, in which states advance; an input file with one dimension more, of N, has a "
+          "value for each, and so have the outputs that are written")
+      ->capture_default_str()
+      ->check(CLI::Range(uint64_t(1), uint64_t(1) << 24));
   command->add_flag("--random-weights", options->randomWeights, "makes up weights that the bundle does not hold");
   command->callback([options, &exitCode] { runAction(exitCode, [&] { return run(*options); }); });
 }

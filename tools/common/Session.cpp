@@ -40,10 +40,15 @@ void addSessionOptions(CLI::App &command, SessionOptions &options) {
   command.add_option("--threads", options.threads, "threads of the cpu device")
       ->capture_default_str()
       ->check(CLI::Range(1u, 1024u));
+  command.add_option("--pool", options.pool, "executable graphs to keep on a GPU at most")
+      ->capture_default_str()
+      ->check(CLI::Range(size_t(1), size_t(1) << 20));
   command.add_option("--weights-file", options.weightsFile, "the weights section of a bundle that does not hold it");
 }
 
 namespace {
+
+bool isState(const fb::Binding &binding) { return binding.slice()->section() == fb::Section::State; }
 
 std::string list(const flatbuffers::Vector<flatbuffers::Offset<fb::Binding>> &bindings) {
   std::string names;
@@ -65,7 +70,7 @@ Result<size_t> chooseGraph(const format::Bundle &bundle, const std::string &id) 
                                                   : "there is no graph '" + id + "', the bundle has " + names);
 }
 
-Result<std::vector<std::byte>> readInput(const fb::Binding &binding, const std::string &path) {
+Result<std::vector<std::byte>> readInput(const fb::Binding &binding, const std::string &path, uint64_t steps) {
   Result<Array> array = readNpy(path);
   if (!array.ok())
     return array.status().withContext("input '" + binding.name()->str() + "'");
@@ -73,7 +78,10 @@ Result<std::vector<std::byte>> readInput(const fb::Binding &binding, const std::
   if (!matchesType(array.value().descr, binding.type()))
     return Status(Code::InvalidArgument, what + "has elements of type " + array.value().descr + ", expected " +
                                              npyDescr(binding.type()) + " (" + format::typeName(binding.type()) + ")");
-  if (!std::equal(array.value().shape.begin(), array.value().shape.end(), binding.shape()->begin(), binding.shape()->end())) {
+  bool isOfEachStep = steps > 1 && !isState(binding) && array.value().shape.size() == binding.shape()->size() + 1 &&
+                      array.value().shape.front() == static_cast<int64_t>(steps);
+  if (!std::equal(array.value().shape.begin() + isOfEachStep, array.value().shape.end(), binding.shape()->begin(),
+                  binding.shape()->end())) {
     std::string shape;
     for (int64_t dim : array.value().shape)
       shape += (shape.empty() ? "" : "x") + std::to_string(dim);
@@ -122,11 +130,15 @@ Result<Session> openSession(const SessionOptions &options) {
   session.graph = session.bundle->manifest().graphs()->Get(static_cast<unsigned>(session.graphIndex));
   for (const fb::Binding *binding : *session.graph->inputs()) {
     auto file = files.find(binding->name()->str());
+    if (file == files.end() && isState(*binding)) {
+      session.inputs.emplace_back();
+      continue;
+    }
     if (file == files.end()) {
       session.inputs.push_back(drawInput(*binding, options.seed, options.intRange));
       continue;
     }
-    Result<std::vector<std::byte>> data = readInput(*binding, file->second);
+    Result<std::vector<std::byte>> data = readInput(*binding, file->second, options.steps);
     if (!data.ok())
       return data.status();
     session.inputs.push_back(std::move(data.value()));
@@ -138,11 +150,20 @@ Result<Session> openSession(const SessionOptions &options) {
   return session;
 }
 
+runtime::EngineOptions engineOptions(const SessionOptions &options) {
+  runtime::EngineOptions engine;
+  engine.weightsFile = options.weightsFile;
+  engine.randomWeights = options.randomWeights;
+  engine.seed = options.seed;
+  engine.threads = options.threads;
+  engine.execPool = options.pool;
+  return engine;
+}
+
 Result<std::unique_ptr<runtime::Context>> openContext(const Session &session, const std::string &device,
                                                       const SessionOptions &options,
                                                       std::shared_ptr<runtime::Engine> *outEngine) {
-  runtime::EngineOptions engineOptions{options.weightsFile, options.randomWeights, options.seed, options.threads};
-  Result<std::shared_ptr<runtime::Engine>> engine = runtime::createEngine(session.bundle, device, engineOptions);
+  Result<std::shared_ptr<runtime::Engine>> engine = runtime::createEngine(session.bundle, device, engineOptions(options));
   if (!engine.ok())
     return engine.status();
   if (outEngine)
@@ -150,12 +171,23 @@ Result<std::unique_ptr<runtime::Context>> openContext(const Session &session, co
   return engine.value()->createContext(engine.value(), {});
 }
 
-Status uploadInputs(const Session &session, runtime::Context &context) {
+Status uploadInputs(const Session &session, runtime::Context &context, uint64_t step) {
   for (unsigned i = 0; i < session.inputs.size(); ++i) {
-    const fb::Slice &slice = *session.graph->inputs()->Get(i)->slice();
-    OGC_RETURN_IF_ERROR(context.copyIn(slice.section(), slice.offset_bytes(), session.inputs[i].data(), slice.size_bytes()));
+    const fb::Binding &binding = *session.graph->inputs()->Get(i);
+    const fb::Slice &slice = *binding.slice();
+    if (isState(binding) && (session.inputs[i].empty() || step != 0))
+      continue;
+    const std::byte *data = session.inputs[i].data();
+    if (session.inputs[i].size() > slice.size_bytes())
+      data += step * slice.size_bytes();
+    OGC_RETURN_IF_ERROR(context.copyIn(slice.section(), slice.offset_bytes(), data, slice.size_bytes()));
   }
   return Status();
+}
+
+Status resetAndUpload(const Session &session, runtime::Context &context) {
+  OGC_RETURN_IF_ERROR(context.fill(fb::Section::State, 0));
+  return uploadInputs(session, context);
 }
 
 Result<std::vector<std::vector<std::byte>>> downloadOutputs(const Session &session, runtime::Context &context) {

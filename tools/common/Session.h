@@ -19,18 +19,24 @@ struct SessionOptions {
   std::vector<std::string> inputs; // "name=file.npy"
   uint64_t seed = 0, intRange = 2;
   unsigned threads = 1;
+  size_t pool = runtime::kDefaultExecPool;
+  /// Runs one after the other; an input may have a value for each.
+  uint64_t steps = 1;
   bool randomWeights = false;
 };
 
 void addSessionOptions(CLI::App &command, SessionOptions &options);
 
-/// A bundle, the graph that was asked for, and its inputs on the host.
+/// A bundle, the graph that was asked for, and its inputs on the host: the tensor, or one for each step behind each other. A
+/// state has none unless its first value was given.
 struct Session {
   std::shared_ptr<const format::Bundle> bundle;
   size_t graphIndex = 0;
   const fb::Graph *graph = nullptr;
   std::vector<std::vector<std::byte>> inputs;
 };
+
+runtime::EngineOptions engineOptions(const SessionOptions &options);
 
 /// Opens the bundle, finds the graph and reads or draws its inputs.
 Result<Session> openSession(const SessionOptions &options);
@@ -40,8 +46,11 @@ Result<std::unique_ptr<runtime::Context>> openContext(const Session &session, co
                                                       const SessionOptions &options,
                                                       std::shared_ptr<runtime::Engine> *outEngine = nullptr);
 
-/// Enqueues the copies of the inputs into the context's arena.
-Status uploadInputs(const Session &session, runtime::Context &context);
+/// Enqueues the copies of the inputs of a step into the context's arena; of states before the first step only.
+Status uploadInputs(const Session &session, runtime::Context &context, uint64_t step = 0);
+
+/// Sets the states to zero and then does the same for the first step.
+Status resetAndUpload(const Session &session, runtime::Context &context);
 
 /// Copies the outputs to the host and waits.
 Result<std::vector<std::vector<std::byte>>> downloadOutputs(const Session &session, runtime::Context &context);

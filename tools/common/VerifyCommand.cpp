@@ -63,7 +63,7 @@ private:
 };
 
 Result<Outputs> Verifier::runOnce(const Session &session, runtime::Context &context, bool poison) {
-  OGC_RETURN_IF_ERROR(uploadInputs(session, context));
+  OGC_RETURN_IF_ERROR(resetAndUpload(session, context));
   if (poison) {
     OGC_RETURN_IF_ERROR(context.fill(fb::Section::Scratch, 0xFF));
     OGC_RETURN_IF_ERROR(context.fill(fb::Section::Outputs, 0xFF));

@@ -28,6 +28,8 @@ void printDiagnostic(mlir::Diagnostic &diagnostic) {
   llvm::errs() << "\n";
 }
 
+} // namespace
+
 int runCompile(const CompileOptions &options) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context.getDiagEngine().registerHandler([](mlir::Diagnostic &diagnostic) { printDiagnostic(diagnostic); });
@@ -35,7 +37,18 @@ int runCompile(const CompileOptions &options) {
   return mlir::succeeded(compile(context, options)) ? 0 : 1;
 }
 
-} // namespace
+void addResultOptions(CLI::App &command, CompileOptions &options) {
+  command.add_option("--shapes", options.shapes, "shapes of the inputs of one graph: 'input=1x3x224x224,other=1x128'");
+  command.add_option("--target", options.targets, "targets: cpu, sm_80, sm_90, …")->delimiter(',')->capture_default_str();
+  command.add_option("--precision", options.precision, "precision of storage and products")
+      ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}))
+      ->capture_default_str();
+  command.add_option("--gemm", options.gemm, "provider of matrix products on CUDA")
+      ->check(CLI::IsMember({"own", "cublaslt"}))
+      ->capture_default_str();
+  command.add_flag("--serial", options.serial, "one chain of nodes in schedule order");
+  command.add_flag("!--no-pdl", options.pdl, "full edges only, no programmatic ones");
+}
 
 void addCompileCommand(CLI::App &app, int &exitCode) {
   auto options = std::make_shared<CompileOptions>();
@@ -43,21 +56,12 @@ void addCompileCommand(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand("compile", "compile an ONNX model to a bundle");
   command->add_option("model", options->modelPath, "the ONNX file")->required();
   command->add_option("-o,--output", options->outputPath, "the bundle; default: the model's name with .ogc");
-  command->add_option("--shapes", options->shapes, "shapes of the inputs of one graph: 'input=1x3x224x224,other=1x128'");
-  command->add_option("--target", options->targets, "targets: cpu, sm_80, sm_90, …")->delimiter(',')->capture_default_str();
-  command->add_option("--precision", options->precision, "precision of storage and products")
-      ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}))
-      ->capture_default_str();
+  addResultOptions(*command, *options);
   command->add_option("--weights", options->weights, "where the weights go")
       ->check(CLI::IsMember({"inline", "external", "none"}))
       ->capture_default_str();
-  command->add_option("--gemm", options->gemm, "provider of matrix products on CUDA")
-      ->check(CLI::IsMember({"own", "cublaslt"}))
-      ->capture_default_str();
   command->add_option("--cpu", options->cpu, "processor of the cpu target: host, or an LLVM name such as x86-64-v3")
       ->capture_default_str();
-  command->add_flag("--serial", options->serial, "one chain of nodes in schedule order");
-  command->add_flag("!--no-pdl", options->pdl, "full edges only, no programmatic ones");
   command->add_option("--threads", options->threads, "threads of the compiler, 0: one a core")->capture_default_str();
   command->add_option("--cache-dir", options->cacheDir,
                       "folder of compiled kernels; default: $OGC_CACHE_DIR/kernels or ~/.cache/ogc/kernels");

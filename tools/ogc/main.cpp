@@ -2,6 +2,7 @@
 #include "compiler/bundle/BundleReader.h"
 #include "tools/common/Commands.h"
 #include "tools/ogc/CompileCommand.h"
+#include "tools/ogc/RefitCommand.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -10,6 +11,7 @@ int main(int argc, char **argv) {
   app.require_subcommand(1);
   int exitCode = 0;
   ogc::tools::addCompileCommand(app, exitCode);
+  ogc::tools::addRefitCommand(app, exitCode);
   ogc::tools::CommandHooks hooks;
   hooks.printIr = [](const std::string &path) { return ogc::bundle::printBundleIr(path, llvm::outs()); };
   ogc::tools::addRuntimeCommands(app, exitCode, hooks);

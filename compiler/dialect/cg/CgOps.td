@@ -12,10 +12,11 @@ def Cg_GraphOp : Cg_Op<"graph", [Symbol, IsolatedFromAbove, NoTerminator, Single
   let summary = "one executable graph, of one graph ID";
   let description = [{
     `scratch_bytes` is what this graph needs of the scratch section, `scratch_bound_bytes` the largest sum of bytes alive at one node:
-    no plan of the same order can need less. Nodes stand in schedule order.
+    no plan of the same order can need less. Nodes stand in schedule order. Graphs of equal `topology` have nodes of the same kinds and the
+    same edges: one executable graph can be updated from one to the other.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$inputs, ArrayAttr:$outputs,
-                       I64Attr:$scratch_bytes, I64Attr:$scratch_bound_bytes);
+                       I64Attr:$scratch_bytes, I64Attr:$scratch_bound_bytes, OptionalAttr<I64Attr>:$topology);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name `inputs` $inputs `outputs` $outputs attr-dict-with-keyword $body";
 }

@@ -196,7 +196,8 @@ private:
       out.push_back(output.place);
     auto graph =
         cg::GraphOp::create(builder, func.getLoc(), id ? id.getValue() : func.getName(),
-                            bindings(true, in, func.getArgumentTypes()), bindings(false, out, func.getResultTypes()), 0, 0);
+                            bindings(true, in, func.getArgumentTypes()), bindings(false, out, func.getResultTypes()), 0, 0,
+                            /*topology=*/IntegerAttr());
     graph.getBody().emplaceBlock();
     return graph;
   }

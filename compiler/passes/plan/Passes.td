@@ -78,6 +78,20 @@ def DeriveEdges : Pass<"ogc-derive-edges", "::mlir::ModuleOp"> {
   let options = [Option<"serial", "serial", "bool", "false", "one chain in schedule order">];
 }
 
+def ClassifyTopologies : Pass<"ogc-classify-topologies", "::mlir::ModuleOp"> {
+  let summary = "give graphs with the same kinds of nodes and the same edges one number";
+  let description = [{
+    An executable graph can be updated to other kernels, launch shapes and addresses, but not to other nodes or edges. The runtime keeps few
+    executable graphs and updates one to another graph ID only within a class. Classes are numbered in the order of their first graph.
+
+    ```mlir
+    cg.graph @b1 … { %0 = cg.kernel @k0 […]  %1 = cg.kernel @k1 […] after %0 }     // topology = 0
+    cg.graph @b8 … { %0 = cg.kernel @k2 […]  %1 = cg.kernel @k3 […] after %0 }     // topology = 0
+    cg.graph @b9 … { %0 = cg.kernel @k4 […] }                                      // topology = 1
+    ```
+  }];
+}
+
 def MarkConstantArguments : Pass<"ogc-mark-constant-arguments", "::mlir::ModuleOp"> {
   let summary = "note on each kernel which arguments are weights in every launch";
   let description = [{

@@ -9,7 +9,9 @@
  * is cut while it is mapped.
  *
  * Threads: bundles and engines may be used from any number of threads at once. A context serves one call at a time; a second one
- * from another thread gets OGC_BUSY. Strings and ogc_tensor structures that are returned live as long as their bundle.
+ * from another thread gets OGC_BUSY. A context may be used by one thread after the other and released by a third. Contexts of one
+ * engine share executable graphs (exec_pool) and never each other's memory. Strings and ogc_tensor structures that are returned
+ * live as long as their bundle.
  *
  *===------------------------------------------------------------------------===*/
 #ifndef OGC_RUNTIME_H
@@ -23,7 +25,7 @@ extern "C" {
 #endif
 
 /* Raised when a function or structure changes in a way that compiled callers notice. */
-#define OGC_API_VERSION 1
+#define OGC_API_VERSION 2
 
 typedef enum ogc_code {
   OGC_OK = 0,
@@ -81,6 +83,10 @@ typedef struct ogc_engine_options {
   uint64_t seed;
   /* Threads a context of the cpu device uses; 0 means 1. */
   unsigned threads;
+  /* Executable graphs that all contexts of the engine keep together on a GPU; 0 means 256. Past it, one that was not used for the
+   * longest time is updated to the graph that is needed where both have the same kinds of nodes and the same edges, else
+   * destroyed. Each takes up to 2 MiB of device memory for 1,000 nodes. */
+  size_t exec_pool;
 } ogc_engine_options;
 
 typedef struct ogc_context_options {
@@ -112,21 +118,51 @@ void ogc_engine_release(ogc_engine *engine);
 /* "cpu" or the name of the GPU; lives as long as the engine. */
 const char *ogc_engine_device_name(const ogc_engine *engine);
 
+/* What became of the executable graphs of an engine. All zero on the cpu device. */
+typedef struct ogc_exec_stats {
+  size_t live;           /* now */
+  size_t capacity;       /* at most */
+  uint64_t instantiated; /* built from nothing */
+  uint64_t switched;     /* updated to another graph ID or context */
+  uint64_t refused;      /* updates that the driver refused; an instantiation followed */
+  uint64_t evicted;      /* destroyed to make room */
+  uint64_t patched;      /* nodes that got other buffers */
+} ogc_exec_stats;
+
+ogc_code ogc_engine_exec_stats(const ogc_engine *engine, ogc_exec_stats *out_stats);
+
+/* Replaces the weights of a living engine by those of `refitted`, a bundle of the same structure (`ogc refit` makes one). No
+ * graph is touched. Waits until no run uses the old weights; runs that begin later use the new ones, and no run sees both.
+ * `weights_file` may be null: the bundle's own. OGC_INVALID_ARGUMENT says what else differs between the bundles; the old weights
+ * then stay. Waits for ever where a run of the engine itself waits for something that the calling thread is still to do. */
+ogc_code ogc_engine_refit(ogc_engine *engine, const ogc_bundle *refitted, const char *weights_file);
+
 /* Contexts. `options` may be null. The caller's current CUDA context is left as it was by every call. */
 ogc_code ogc_context_create(ogc_engine *engine, const ogc_context_options *options, ogc_context **out_context);
 /* Waits for what still runs. */
 void ogc_context_release(ogc_context *context);
 
-/* Builds the executable graph of `graph`, so that the first run does not have to. */
+/* Builds or updates the executable graph of `graph` and uploads it, so that the next run does not have to; so too after other
+ * buffers were bound. */
 ogc_code ogc_context_prepare(ogc_context *context, size_t graph);
 
-/* Binds a buffer of the caller to an input: every run of `graph` from now on copies `bytes` from `data` first. Host data is read
- * while the run is called, device data when the stream gets there. `bytes` must be the tensor's size. Null unbinds: the run then
- * uses what the context's own buffer holds. */
+/* Binds a buffer of the caller to an input. `bytes` must be the tensor's size. Null unbinds: the run then uses what the context's
+ * own buffer holds.
+ *
+ * OGC_HOST: every run of `graph` from now on copies from `data` first, while the run is called.
+ *
+ * OGC_DEVICE: the graph reads `data` itself; nothing is copied. It is read when the stream gets there, so it must stay valid and
+ * unchanged until then. Only the nodes that use it are changed, at the next run or prepare. Where this is not possible, the run
+ * copies instead, with the same results (ogc_input_in_place tells): `data` must begin at a multiple of 256 bytes (16 on the cpu
+ * device), be memory of the context's device (not pinned or managed memory, not the context's own), share no byte with an
+ * output that is in place, and the bundle must list the uses (not for a state, for tensors that share bytes, or where a library
+ * node uses it). Kernels may read up to the next multiple of 16 bytes. Memory of another device is OGC_INVALID_ARGUMENT. */
 ogc_code ogc_bind_input(ogc_context *context, size_t graph, size_t index, const void *data, size_t bytes, ogc_memory memory);
 
-/* The same for an output: every run copies it to `data`. Host data is written when ogc_context_synchronize returns (ogc_run
- * includes that). */
+/* The same for an output. Host data is written when ogc_context_synchronize returns (ogc_run includes that). Into device data the
+ * graph writes itself, under the same conditions, and possibly intermediate values before the final ones; ogc_output_buffer then
+ * does not get the result. An output that shares a byte with an input or output bound in place is copied at the end of the run.
+ */
 ogc_code ogc_bind_output(ogc_context *context, size_t graph, size_t index, void *data, size_t bytes, ogc_memory memory);
 
 /* The context's own buffer of an input or output, in device memory. Reading and writing it without a binding saves the copy;
@@ -134,7 +170,23 @@ ogc_code ogc_bind_output(ogc_context *context, size_t graph, size_t index, void 
 ogc_code ogc_input_buffer(ogc_context *context, size_t graph, size_t index, void **out_data);
 ogc_code ogc_output_buffer(ogc_context *context, size_t graph, size_t index, void **out_data);
 
-/* Runs `graph` once and waits: inputs, nodes, outputs. */
+/* 1 where the graph uses the bound device buffer itself, 0 where it is copied or none is bound. */
+int ogc_input_in_place(const ogc_context *context, size_t graph, size_t index);
+int ogc_output_in_place(const ogc_context *context, size_t graph, size_t index);
+
+/* States. An input and an output that were declared one state (`ogc compile --state past=present`) are one buffer of the context:
+ * zero at first, read and advanced by each run, and common to all graph IDs of the bundle that have it. It is named by its input.
+ * Binding such an input is OGC_FAILED_PRECONDITION; its output may be bound, which copies the state after each run. */
+int ogc_bundle_input_is_state(const ogc_bundle *bundle, size_t graph, size_t index);
+/* Copies to or from the state, in the order of the runs. `bytes` must be the tensor's size. Host data may be reused, and is
+ * there, when the call returns. */
+ogc_code ogc_state_write(ogc_context *context, size_t graph, size_t index, const void *data, size_t bytes, ogc_memory memory);
+ogc_code ogc_state_read(ogc_context *context, size_t graph, size_t index, void *data, size_t bytes, ogc_memory memory);
+/* Sets all states of the context to zero. */
+ogc_code ogc_state_reset(ogc_context *context);
+
+/* Runs `graph` once and waits: inputs, nodes, outputs. A stream of the caller that is being captured is OGC_FAILED_PRECONDITION
+ * for every function that would enqueue something; its capture goes on undisturbed. */
 ogc_code ogc_run(ogc_context *context, size_t graph);
 
 /* The same without waiting. Runs of one context are ordered. On the cpu device it is the same as ogc_run. */

@@ -74,6 +74,15 @@ public:
     handle_.reset(engine);
   }
   std::string deviceName() const { return ogc_engine_device_name(get()); }
+  /// Replaces the weights by those of a bundle that differs in them alone.
+  void refit(const Bundle &refitted, const char *weightsFile = nullptr) {
+    check(ogc_engine_refit(get(), refitted.get(), weightsFile));
+  }
+  ogc_exec_stats execStats() const {
+    ogc_exec_stats stats = {};
+    check(ogc_engine_exec_stats(get(), &stats));
+    return stats;
+  }
   ogc_engine *get() const { return handle_.get(); }
 
 private:
@@ -97,6 +106,13 @@ public:
   void bindOutput(size_t graph, size_t index, void *data, size_t bytes, ogc_memory memory = OGC_HOST) {
     check(ogc_bind_output(get(), graph, index, data, bytes, memory));
   }
+  void writeState(size_t graph, size_t index, const void *data, size_t bytes, ogc_memory memory = OGC_HOST) {
+    check(ogc_state_write(get(), graph, index, data, bytes, memory));
+  }
+  void readState(size_t graph, size_t index, void *data, size_t bytes, ogc_memory memory = OGC_HOST) {
+    check(ogc_state_read(get(), graph, index, data, bytes, memory));
+  }
+  void resetStates() { check(ogc_state_reset(get())); }
   void run(size_t graph) { check(ogc_run(get(), graph)); }
   void runAsync(size_t graph) { check(ogc_run_async(get(), graph)); }
   void synchronize() { check(ogc_context_synchronize(get())); }

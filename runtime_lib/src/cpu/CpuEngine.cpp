@@ -1,5 +1,6 @@
 //===- CpuEngine.cpp - runs the node list on the processor ----------------===//
 #include "runtime_lib/format/FileHeader.h"
+#include "runtime_lib/format/Refit.h"
 #include "runtime_lib/src/cpu/CpuFeatures.h"
 #include "runtime_lib/src/cpu/SharedObject.h"
 #include "runtime_lib/src/cpu/ThreadPool.h"
@@ -9,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <shared_mutex>
 
 namespace ogc::runtime {
 
@@ -21,14 +23,21 @@ public:
   Result<std::unique_ptr<Context>> createContext(std::shared_ptr<Engine> self, const ContextOptions &options) override;
   const format::Bundle &bundle() const override { return *bundle_; }
   std::string deviceName() const override { return "cpu"; }
+  Status refit(const BundlePtr &refitted, const std::string &weightsFile) override;
 
   unsigned threads() const { return threads_; }
   const std::byte *weights() const { return weights_.bytes().data(); }
   CpuKernelFn kernel(uint32_t index) const { return kernels_[index]; }
+  /// Held shared while a graph runs, and alone while weights are replaced.
+  std::shared_mutex &weightsMutex() { return weightsMutex_; }
+  /// Raised when the weights have moved; read under the mutex.
+  uint64_t weightsVersion() const { return weightsVersion_; }
 
 private:
   BundlePtr bundle_;
   HostWeights weights_;
+  std::shared_mutex weightsMutex_;
+  uint64_t weightsVersion_ = 0;
   std::unique_ptr<SharedObject> code_;
   std::vector<CpuKernelFn> kernels_;
   unsigned threads_ = 1;
@@ -49,6 +58,10 @@ struct BoundNode {
 
 struct BoundGraph {
   bool prepared = false;
+  /// Of the weights that the addresses are for.
+  uint64_t weightsVersion = 0;
+  /// For each binding the caller's buffer, null for the own one.
+  std::vector<std::byte *> bound;
   std::vector<BoundNode> nodes;
   std::vector<uint32_t> order;
 };
@@ -58,9 +71,15 @@ public:
   CpuContext(std::shared_ptr<Engine> engine, ArenaMemory arena)
       : engine_(std::move(engine)), arena_(std::move(arena)), pool_(cpu().threads()), graphs_(manifest().graphs()->size()) {
     layout_ = format::contextLayout(*manifest().arena());
+    for (size_t i = 0; i < graphs_.size(); ++i)
+      graphs_[i].bound.assign(graph(i).inputs()->size() + graph(i).outputs()->size(), nullptr);
   }
 
-  Status prepare(size_t graph) override;
+  Status prepare(size_t graph) override {
+    std::shared_lock weights(cpu().weightsMutex());
+    prepareLocked(graph);
+    return Status();
+  }
   Status launch(size_t graph) override;
   Status runNodes(size_t graph, size_t begin, size_t end) override;
   Status synchronize() override { return Status(); }
@@ -80,10 +99,14 @@ public:
   Status copyOutDevice(fb::Section section, uint64_t offset, void *device, uint64_t size) override {
     return copyOut(section, offset, device, size);
   }
-  Status fill(fb::Section section, uint8_t value) override {
-    if (uint64_t size = format::sectionBytes(*manifest().arena(), section))
-      std::memset(address(section), value, size);
+  Result<bool> bindInPlace(size_t graph, size_t binding, void *buffer) override;
+  Status fillRange(fb::Section section, uint64_t offset, uint64_t size, uint8_t value) override {
+    if (size != 0)
+      std::memset(static_cast<std::byte *>(address(section)) + offset, value, size);
     return Status();
+  }
+  Status fill(fb::Section section, uint8_t value) override {
+    return fillRange(section, 0, format::sectionBytes(*manifest().arena(), section), value);
   }
   void *address(fb::Section section) const override;
   void *stream() const override { return nullptr; }
@@ -97,6 +120,10 @@ private:
   CpuEngine &cpu() const { return static_cast<CpuEngine &>(*engine_); }
   const fb::Manifest &manifest() const { return engine_->bundle().manifest(); }
   const fb::Graph &graph(size_t index) const { return *manifest().graphs()->Get(static_cast<unsigned>(index)); }
+  const fb::Binding &binding(size_t graph, size_t index) const;
+  /// Both with the weights held shared.
+  void prepareLocked(size_t graph);
+  void setAddresses(size_t graph);
   void run(const BoundNode &node);
 
   std::shared_ptr<Engine> engine_;
@@ -138,6 +165,19 @@ Result<std::shared_ptr<Engine>> CpuEngine::create(BundlePtr bundle, const Engine
   return std::shared_ptr<Engine>(engine);
 }
 
+Status CpuEngine::refit(const BundlePtr &refitted, const std::string &weightsFile) {
+  OGC_RETURN_IF_ERROR(format::checkRefit(*bundle_, *refitted));
+  EngineOptions options;
+  options.weightsFile = weightsFile;
+  Result<HostWeights> weights = HostWeights::find(refitted, options);
+  if (!weights.ok())
+    return weights.status();
+  std::unique_lock lock(weightsMutex_);
+  weights_ = std::move(weights.value());
+  ++weightsVersion_;
+  return Status();
+}
+
 Result<std::unique_ptr<Context>> CpuEngine::createContext(std::shared_ptr<Engine> self, const ContextOptions &) {
   uint64_t bytes = std::max(format::contextLayout(*bundle_->manifest().arena()).total, format::kSectionAlignment);
   ArenaMemory arena(static_cast<std::byte *>(std::aligned_alloc(format::kSectionAlignment, bytes)));
@@ -163,23 +203,59 @@ void *CpuContext::address(fb::Section section) const {
   return nullptr;
 }
 
-Status CpuContext::prepare(size_t index) {
+const fb::Binding &CpuContext::binding(size_t index, size_t binding) const {
+  const fb::Graph &description = graph(index);
+  unsigned inputs = description.inputs()->size(), i = static_cast<unsigned>(binding);
+  return i < inputs ? *description.inputs()->Get(i) : *description.outputs()->Get(i - inputs);
+}
+
+void CpuContext::prepareLocked(size_t index) {
   BoundGraph &bound = graphs_[index];
-  if (bound.prepared)
-    return Status();
-  for (const fb::Node *node : *graph(index).nodes()) {
-    BoundNode entry{node, nullptr, 0, {}};
-    for (const fb::Slice *slice : *node->args())
-      entry.buffers.push_back(static_cast<std::byte *>(address(slice->section())) + slice->offset_bytes());
-    if (node->kind() == fb::NodeKind::Kernel || node->kind() == fb::NodeKind::Gemm) {
-      entry.kernel = cpu().kernel(node->kernel());
-      entry.units = manifest().kernels()->Get(node->kernel())->cpu()->units();
+  if (bound.prepared && bound.weightsVersion == cpu().weightsVersion())
+    return;
+  if (!bound.prepared) {
+    for (const fb::Node *node : *graph(index).nodes()) {
+      BoundNode entry{node, nullptr, 0, std::vector<void *>(node->args()->size())};
+      if (node->kind() == fb::NodeKind::Kernel || node->kind() == fb::NodeKind::Gemm) {
+        entry.kernel = cpu().kernel(node->kernel());
+        entry.units = manifest().kernels()->Get(node->kernel())->cpu()->units();
+      }
+      bound.nodes.push_back(std::move(entry));
     }
-    bound.nodes.push_back(std::move(entry));
+    bound.order = topologicalOrder(graph(index), orderSeed_);
   }
-  bound.order = topologicalOrder(graph(index), orderSeed_);
+  setAddresses(index);
+  bound.weightsVersion = cpu().weightsVersion();
   bound.prepared = true;
-  return Status();
+}
+
+void CpuContext::setAddresses(size_t index) {
+  BoundGraph &bound = graphs_[index];
+  for (BoundNode &entry : bound.nodes)
+    for (unsigned i = 0; i < entry.buffers.size(); ++i) {
+      const fb::Slice &slice = *entry.node->args()->Get(i);
+      entry.buffers[i] = static_cast<std::byte *>(address(slice.section())) + slice.offset_bytes();
+    }
+  for (size_t i = 0; i < bound.bound.size(); ++i)
+    if (bound.bound[i])
+      for (const fb::BindingUse *use : *binding(index, i).uses())
+        bound.nodes[use->node()].buffers[use->argument()] = bound.bound[i] + use->offset_bytes();
+}
+
+Result<bool> CpuContext::bindInPlace(size_t index, size_t binding, void *buffer) {
+  const fb::Binding &description = this->binding(index, binding);
+  bool isInPlace = buffer && description.uses() && reinterpret_cast<uintptr_t>(buffer) % kCpuBufferAlignment == 0 &&
+                   !overlaps(buffer, description.slice()->size_bytes(), arena_.get(), layout_.total);
+  BoundGraph &bound = graphs_[index];
+  bound.bound[binding] = isInPlace ? static_cast<std::byte *>(buffer) : nullptr;
+  if (bound.prepared && description.uses()) {
+    const fb::Slice &slice = *description.slice();
+    std::byte *base =
+        isInPlace ? bound.bound[binding] : static_cast<std::byte *>(address(slice.section())) + slice.offset_bytes();
+    for (const fb::BindingUse *use : *description.uses())
+      bound.nodes[use->node()].buffers[use->argument()] = base + use->offset_bytes();
+  }
+  return isInPlace;
 }
 
 void CpuContext::run(const BoundNode &entry) {
@@ -199,14 +275,16 @@ void CpuContext::run(const BoundNode &entry) {
 }
 
 Status CpuContext::launch(size_t index) {
-  OGC_RETURN_IF_ERROR(prepare(index));
+  std::shared_lock weights(cpu().weightsMutex());
+  prepareLocked(index);
   for (uint32_t node : graphs_[index].order)
     run(graphs_[index].nodes[node]);
   return Status();
 }
 
 Status CpuContext::runNodes(size_t index, size_t begin, size_t end) {
-  OGC_RETURN_IF_ERROR(prepare(index));
+  std::shared_lock weights(cpu().weightsMutex());
+  prepareLocked(index);
   for (size_t node = begin; node < end; ++node)
     run(graphs_[index].nodes[node]);
   return Status();

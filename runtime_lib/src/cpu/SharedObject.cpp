@@ -31,28 +31,22 @@ Result<std::unique_ptr<SharedObject>> SharedObject::load(std::span<const std::by
   int fd = memfd_create("ogc-cpu-kernels", MFD_CLOEXEC);
   if (fd < 0)
     return systemError("cannot create memory for the shared object");
-  Status written = writeAll(fd, image);
-  if (!written.ok()) {
-    close(fd);
-    return written;
-  }
   std::unique_ptr<SharedObject> object(new SharedObject);
-  // The loader recognises an open file by device and inode, which differ between two memfds, so two bundles do not get each
-  // other's code.
+  object->fd_ = fd;
+  OGC_RETURN_IF_ERROR(writeAll(fd, image));
+  // The loader takes an object whose name it has loaded already for the same. So the file stays open as long as the object is
+  // loaded, and no other bundle gets its number, which is its name.
   object->handle_ = dlopen(("/proc/self/fd/" + std::to_string(fd)).c_str(), RTLD_NOW | RTLD_LOCAL);
-  const char *reason = object->handle_ ? nullptr : dlerror();
-  Status loaded = object->handle_
-                      ? Status()
-                      : Status(Code::Unsupported, std::string("cannot load the cpu kernels: ") + (reason ? reason : "?"));
-  close(fd);
-  if (!loaded.ok())
-    return loaded;
+  if (const char *reason = object->handle_ ? nullptr : dlerror(); !object->handle_)
+    return Status(Code::Unsupported, std::string("cannot load the cpu kernels: ") + (reason ? reason : "?"));
   return object;
 }
 
 SharedObject::~SharedObject() {
   if (handle_)
     dlclose(handle_);
+  if (fd_ >= 0)
+    close(fd_);
 }
 
 void *SharedObject::find(const std::string &symbol) const { return dlsym(handle_, symbol.c_str()); }

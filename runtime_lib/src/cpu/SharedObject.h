@@ -25,6 +25,7 @@ public:
 private:
   SharedObject() = default;
   void *handle_ = nullptr;
+  int fd_ = -1;
 };
 
 } // namespace ogc::runtime

@@ -22,6 +22,8 @@ namespace ogc::cuda {
   X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (CUdevice device))                                                \
   X(cuCtxPushCurrent, "cuCtxPushCurrent_v2", (CUcontext context))                                                                \
   X(cuCtxPopCurrent, "cuCtxPopCurrent_v2", (CUcontext * context))                                                                \
+  X(cuCtxSynchronize, "cuCtxSynchronize", ())                                                                                    \
+  X(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode", (int *mode))                                         \
   X(cuModuleLoadData, "cuModuleLoadData", (CUmodule * module, const void *image))                                                \
   X(cuModuleUnload, "cuModuleUnload", (CUmodule module))                                                                         \
   X(cuModuleGetFunction, "cuModuleGetFunction", (CUfunction * function, CUmodule module, const char *name))                      \
@@ -39,6 +41,9 @@ namespace ogc::cuda {
   X(cuMemFree, "cuMemFree_v2", (CUdeviceptr address))                                                                            \
   X(cuMemHostAlloc, "cuMemHostAlloc", (void **memory, size_t size, unsigned flags))                                              \
   X(cuMemFreeHost, "cuMemFreeHost", (void *memory))                                                                              \
+  X(cuMemGetInfo, "cuMemGetInfo_v2", (size_t *free, size_t *total))                                                              \
+  X(cuPointerGetAttributes, "cuPointerGetAttributes",                                                                            \
+    (unsigned count, const int *attributes, void **values, CUdeviceptr pointer))                                                 \
   X(cuMemcpyHtoD, "cuMemcpyHtoD_v2", (CUdeviceptr target, const void *source, size_t size))                                      \
   X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr target, const void *source, size_t size, CUstream stream))           \
   X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *target, CUdeviceptr source, size_t size, CUstream stream))                 \
@@ -75,6 +80,13 @@ namespace ogc::cuda {
     (CUgraphNode node, int attribute, const LaunchAttributeValue *value))                                                        \
   X(cuGraphGetNodes, "cuGraphGetNodes", (CUgraph graph, CUgraphNode * nodes, size_t *count))                                     \
   X(cuGraphInstantiate, "cuGraphInstantiateWithFlags", (CUgraphExec * exec, CUgraph graph, unsigned long long flags))            \
+  X(cuGraphExecUpdate, "cuGraphExecUpdate_v2", (CUgraphExec exec, CUgraph graph, ExecUpdateInfo * info))                         \
+  X(cuGraphExecKernelNodeSetParams, "cuGraphExecKernelNodeSetParams_v2",                                                         \
+    (CUgraphExec exec, CUgraphNode node, const KernelNodeParams *params))                                                        \
+  X(cuGraphExecMemcpyNodeSetParams, "cuGraphExecMemcpyNodeSetParams",                                                            \
+    (CUgraphExec exec, CUgraphNode node, const Memcpy3D *params, CUcontext context))                                             \
+  X(cuGraphExecMemsetNodeSetParams, "cuGraphExecMemsetNodeSetParams",                                                            \
+    (CUgraphExec exec, CUgraphNode node, const MemsetNodeParams *params, CUcontext context))                                     \
   X(cuGraphUpload, "cuGraphUpload", (CUgraphExec exec, CUstream stream))                                                         \
   X(cuGraphLaunch, "cuGraphLaunch", (CUgraphExec exec, CUstream stream))                                                         \
   X(cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec exec))

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <shared_mutex>
 
 namespace ogc::cuda {
 
@@ -22,6 +24,9 @@ Result<std::unique_ptr<runtime::Context>> CudaContext::create(std::shared_ptr<Cu
 CudaContext::CudaContext(std::shared_ptr<CudaEngine> engine)
     : engine_(std::move(engine)), api_(engine_->api()), manifest_(engine_->bundle().manifest()) {
   graphs_.resize(manifest_.graphs()->size());
+  for (size_t i = 0; i < graphs_.size(); ++i)
+    graphs_[i].bound.assign(engine_->bindingTable(i).bindings(), 0);
+  execs_.emplace(engine_->execPool(), graphs_.size());
 }
 
 Status CudaContext::initialize(const ContextOptions &options) {
@@ -61,7 +66,7 @@ CudaContext::~CudaContext() {
   // Work that still runs uses the memory below. Failures cannot be reported from here.
   if (stream_)
     api_.cuStreamSynchronize(stream_);
-  graphs_.clear();
+  execs_.reset();
   region_ = VirtualRegion();
   if (pinned_)
     api_.cuMemFreeHost(pinned_);
@@ -84,20 +89,121 @@ Status CudaContext::checkNotCapturing() const {
 Status CudaContext::prepare(size_t graph) {
   CurrentContext current(api_, engine_->context());
   OGC_RETURN_IF_ERROR(current.status());
-  return prepareCurrent(graph);
+  bool isChanged = false;
+  Result<ExecPool::Lease> lease = acquire(graph, isChanged);
+  if (!lease.ok())
+    return lease.status();
+  if (!isChanged)
+    return Status();
+  // Off the path of the next launch, which would do it otherwise.
+  OGC_CUDA(api_, cuGraphUpload, lease.value()->exec->exec(), captureStream_);
+  OGC_CUDA(api_, cuStreamSynchronize, captureStream_);
+  return Status();
 }
 
-Status CudaContext::prepareCurrent(size_t graph) {
-  if (graphs_[graph])
+Result<ExecPool::Lease> CudaContext::acquire(size_t graph, bool &isChanged) {
+  ExecPool::Lease lease = engine_->execPool().acquire(*execs_, graph, description(graph).topology());
+  OGC_RETURN_IF_ERROR(makeOwn(lease, graph, isChanged));
+  return lease;
+}
+
+Status CudaContext::makeOwn(ExecPool::Lease &lease, size_t graph, bool &isChanged) {
+  ExecPool::Entry &entry = *lease;
+  const std::vector<CUdeviceptr> &wanted = graphs_[graph].bound;
+  isChanged = !entry.exec || lease.isForeign() || entry.bound != wanted;
+  if (!isChanged)
     return Status();
-  const fb::Graph &description = *manifest_.graphs()->Get(static_cast<unsigned>(graph));
-  Result<std::unique_ptr<ExecutableGraph>> built =
-      GraphBuilder(*engine_, addresses_, captureStream_).build(description, 0, description.nodes()->size());
+  if (entry.exec) {
+    Status changed = lease.isForeign() ? switchTo(*entry.exec, graph) : patch(entry, graph);
+    if (!changed.ok()) {
+      // The driver refused, and nothing is known of the nodes any more.
+      ++engine_->execPool().refused;
+      entry.exec.reset();
+    } else if (lease.isForeign()) {
+      ++engine_->execPool().switched;
+    }
+  }
+  if (!entry.exec)
+    OGC_RETURN_IF_ERROR(instantiate(entry, graph));
+  lease.setOwn();
+  entry.bound = wanted;
+  graphs_[graph].executableNodes = entry.exec->size();
+  return Status();
+}
+
+Status CudaContext::instantiate(ExecPool::Entry &entry, size_t graph) {
+  Result<std::unique_ptr<BuiltGraph>> built =
+      GraphBuilder(*engine_, addressesOf(graph), captureStream_).build(description(graph), 0, description(graph).nodes()->size());
   if (!built.ok())
     return built.status();
-  OGC_CUDA(api_, cuGraphUpload, built.value()->exec(), captureStream_);
-  OGC_CUDA(api_, cuStreamSynchronize, captureStream_);
-  graphs_[graph] = std::move(built.value());
+  Result<std::unique_ptr<ExecutableGraph>> exec = ExecutableGraph::create(api_, std::move(built.value()), description(graph));
+  if (!exec.ok())
+    return exec.status();
+  entry.exec = std::move(exec.value());
+  ++engine_->execPool().instantiated;
+  return Status();
+}
+
+Status CudaContext::switchTo(ExecutableGraph &exec, size_t graph) {
+  const fb::Graph &target = description(graph);
+  ExecSwitch how = engine_->execSwitch();
+  if (how != ExecSwitch::Update && exec.canSetParameters(*engine_, target)) {
+    nodeIndices_.resize(target.nodes()->size());
+    std::iota(nodeIndices_.begin(), nodeIndices_.end(), 0u);
+    return exec.setParameters(*engine_, target, addressesOf(graph), nodeIndices_, parameters_);
+  }
+  Result<std::unique_ptr<BuiltGraph>> built =
+      GraphBuilder(*engine_, addressesOf(graph), captureStream_).build(target, 0, target.nodes()->size());
+  if (!built.ok())
+    return built.status();
+  return exec.update(std::move(built.value()), target);
+}
+
+Status CudaContext::patch(ExecPool::Entry &entry, size_t graph) {
+  const std::vector<CUdeviceptr> &wanted = graphs_[graph].bound;
+  const BindingTable &table = engine_->bindingTable(graph);
+  nodeIndices_.clear();
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (entry.bound[i] != wanted[i])
+      nodeIndices_.insert(nodeIndices_.end(), table.nodesOf(i).begin(), table.nodesOf(i).end());
+  // A node that uses several of the bindings is set once.
+  std::sort(nodeIndices_.begin(), nodeIndices_.end());
+  nodeIndices_.erase(std::unique(nodeIndices_.begin(), nodeIndices_.end()), nodeIndices_.end());
+  engine_->execPool().patched += nodeIndices_.size();
+  return entry.exec->setParameters(*engine_, description(graph), addressesOf(graph), nodeIndices_, parameters_);
+}
+
+Result<bool> CudaContext::bindInPlace(size_t graph, size_t binding, void *buffer) {
+  CUdeviceptr address = reinterpret_cast<CUdeviceptr>(buffer);
+  bool isDeviceMemory = true;
+  if (buffer) {
+    CurrentContext current(api_, engine_->context());
+    OGC_RETURN_IF_ERROR(current.status());
+    OGC_RETURN_IF_ERROR(checkDevicePointer(buffer, isDeviceMemory));
+  }
+  const fb::Graph &target = description(graph);
+  unsigned inputs = target.inputs()->size(), index = static_cast<unsigned>(binding);
+  uint64_t size = (index < inputs ? target.inputs()->Get(index) : target.outputs()->Get(index - inputs))->slice()->size_bytes();
+  bool isOwn = runtime::overlaps(buffer, size, reinterpret_cast<void *>(region_.address()), region_.bytes()); // NOLINT
+  bool isInPlace = buffer && !isOwn && isDeviceMemory && address % runtime::kBufferAlignment == 0 &&
+                   engine_->bindingTable(graph).canReplace(binding);
+  graphs_[graph].bound[binding] = isInPlace ? address : 0;
+  return isInPlace;
+}
+
+Status CudaContext::checkDevicePointer(const void *pointer, bool &isDeviceMemory) const {
+  int attributes[] = {kPointerMemoryType, kPointerDeviceOrdinal, kPointerIsManaged};
+  unsigned type = 0, isManaged = 0;
+  int ordinal = -1;
+  void *values[] = {&type, &ordinal, &isManaged};
+  OGC_CUDA(api_, cuPointerGetAttributes, 3, attributes, values, reinterpret_cast<CUdeviceptr>(pointer));
+  if (type == 0)
+    return Status(Code::InvalidArgument, "the buffer is no memory that the device can reach");
+  // The device's own memory is used in place; pinned and managed memory, which a graph may not swap for it, is copied.
+  isDeviceMemory = type == kMemoryTypeDevice && !isManaged;
+  if (isDeviceMemory && ordinal != engine_->ordinal())
+    return Status(Code::InvalidArgument, "the buffer is memory of cuda:" + std::to_string(ordinal) +
+                                             ", the context is on cuda:" + std::to_string(engine_->ordinal()));
   return Status();
 }
 
@@ -105,28 +211,39 @@ Status CudaContext::launch(size_t graph) {
   CurrentContext current(api_, engine_->context());
   OGC_RETURN_IF_ERROR(current.status());
   OGC_RETURN_IF_ERROR(checkNotCapturing());
-  OGC_RETURN_IF_ERROR(prepareCurrent(graph));
   // Outputs of an earlier run that still wait in pinned memory must reach their user before this run writes there.
   if (!pending_.empty())
     OGC_RETURN_IF_ERROR(synchronizeCurrent());
+  return enqueue(graph);
+}
+
+Status CudaContext::enqueue(size_t graph) {
+  std::shared_lock weights(engine_->weightsMutex());
+  bool isChanged = false;
+  Result<ExecPool::Lease> lease = acquire(graph, isChanged);
+  if (!lease.ok())
+    return lease.status();
   if (stagingUsed_) {
     OGC_CUDA(api_, cuEventRecord, staged_, stream_);
     stagingUsed_ = false;
     stagingBusy_ = true;
   }
-  OGC_CUDA(api_, cuGraphLaunch, graphs_[graph]->exec(), stream_);
+  OGC_CUDA(api_, cuGraphLaunch, lease.value()->exec->exec(), stream_);
   return Status();
 }
 
 Status CudaContext::runNodes(size_t graph, size_t begin, size_t end) {
   CurrentContext current(api_, engine_->context());
   OGC_RETURN_IF_ERROR(current.status());
-  const fb::Graph &description = *manifest_.graphs()->Get(static_cast<unsigned>(graph));
-  Result<std::unique_ptr<ExecutableGraph>> built =
-      GraphBuilder(*engine_, addresses_, captureStream_).build(description, begin, end);
+  std::shared_lock weights(engine_->weightsMutex());
+  Result<std::unique_ptr<BuiltGraph>> built =
+      GraphBuilder(*engine_, {addresses_, nullptr, {}}, captureStream_).build(description(graph), begin, end);
   if (!built.ok())
     return built.status();
-  OGC_CUDA(api_, cuGraphLaunch, built.value()->exec(), stream_);
+  Result<std::unique_ptr<ExecutableGraph>> exec = ExecutableGraph::create(api_, std::move(built.value()), description(graph));
+  if (!exec.ok())
+    return exec.status();
+  OGC_CUDA(api_, cuGraphLaunch, exec.value()->exec(), stream_);
   return synchronizeCurrent();
 }
 
@@ -211,12 +328,12 @@ Status CudaContext::copyOutDevice(fb::Section section, uint64_t offset, void *de
   return Status();
 }
 
-Status CudaContext::fill(fb::Section section, uint8_t value) {
+Status CudaContext::fillRange(fb::Section section, uint64_t offset, uint64_t size, uint8_t value) {
   CurrentContext current(api_, engine_->context());
   OGC_RETURN_IF_ERROR(current.status());
   OGC_RETURN_IF_ERROR(checkNotCapturing());
-  if (uint64_t size = format::sectionBytes(*manifest_.arena(), section))
-    OGC_CUDA(api_, cuMemsetD8Async, at(section, 0), value, size, stream_);
+  if (size != 0)
+    OGC_CUDA(api_, cuMemsetD8Async, at(section, offset), value, size, stream_);
   return Status();
 }
 
@@ -224,10 +341,16 @@ Status CudaContext::timeLaunch(size_t graph, double &outMicroseconds) {
   CurrentContext current(api_, engine_->context());
   OGC_RETURN_IF_ERROR(current.status());
   OGC_RETURN_IF_ERROR(checkNotCapturing());
-  OGC_RETURN_IF_ERROR(prepareCurrent(graph));
-  OGC_CUDA(api_, cuEventRecord, begin_, stream_);
-  OGC_CUDA(api_, cuGraphLaunch, graphs_[graph]->exec(), stream_);
-  OGC_CUDA(api_, cuEventRecord, end_, stream_);
+  {
+    std::shared_lock weights(engine_->weightsMutex());
+    bool isChanged = false;
+    Result<ExecPool::Lease> lease = acquire(graph, isChanged);
+    if (!lease.ok())
+      return lease.status();
+    OGC_CUDA(api_, cuEventRecord, begin_, stream_);
+    OGC_CUDA(api_, cuGraphLaunch, lease.value()->exec->exec(), stream_);
+    OGC_CUDA(api_, cuEventRecord, end_, stream_);
+  }
   OGC_RETURN_IF_ERROR(synchronizeCurrent());
   float milliseconds = 0;
   OGC_CUDA(api_, cuEventElapsedTime, &milliseconds, begin_, end_);

@@ -2,7 +2,10 @@
 #ifndef OGC_RUNTIME_CUDA_CUDA_CONTEXT_H
 #define OGC_RUNTIME_CUDA_CUDA_CONTEXT_H
 
-#include "runtime_lib/src/cuda/GraphBuilder.h"
+#include "runtime_lib/src/cuda/ExecPool.h"
+#include "runtime_lib/src/cuda/ExecutableGraph.h"
+
+#include <optional>
 
 namespace ogc::cuda {
 
@@ -20,17 +23,28 @@ public:
   Status copyOut(fb::Section section, uint64_t offset, void *host, uint64_t size) override;
   Status copyInDevice(fb::Section section, uint64_t offset, const void *device, uint64_t size) override;
   Status copyOutDevice(fb::Section section, uint64_t offset, void *device, uint64_t size) override;
-  Status fill(fb::Section section, uint8_t value) override;
+  Result<bool> bindInPlace(size_t graph, size_t binding, void *buffer) override;
+  Status fillRange(fb::Section section, uint64_t offset, uint64_t size, uint8_t value) override;
+  Status fill(fb::Section section, uint8_t value) override {
+    return fillRange(section, 0, format::sectionBytes(*manifest_.arena(), section), value);
+  }
   void *address(fb::Section section) const override {
     return reinterpret_cast<void *>(
         addresses_.base[static_cast<size_t>(section)]); // NOLINT: device addresses are integers in the driver
   }
   void *stream() const override { return stream_; }
   Status timeLaunch(size_t graph, double &outMicroseconds) override;
-  size_t executableNodes(size_t graph) const override { return graphs_[graph] ? graphs_[graph]->nodes() : 0; }
+  size_t executableNodes(size_t graph) const override { return graphs_[graph].executableNodes; }
   Status setOrder(uint64_t seed) override;
 
 private:
+  /// What the context keeps of a graph ID.
+  struct GraphState {
+    /// For each binding the caller's buffer, 0 for the own one.
+    std::vector<CUdeviceptr> bound;
+    size_t executableNodes = 0;
+  };
+
   /// A copy that waits in pinned memory for `synchronize`.
   struct PendingCopy {
     void *host;
@@ -42,7 +56,16 @@ private:
   Status checkNotCapturing() const;
   Status waitForStaging();
   /// Everything below runs with the context current.
-  Status prepareCurrent(size_t graph);
+  const fb::Graph &description(size_t graph) const { return *manifest_.graphs()->Get(static_cast<unsigned>(graph)); }
+  GraphAddresses addressesOf(size_t graph) const { return {addresses_, &engine_->bindingTable(graph), graphs_[graph].bound}; }
+  /// An executable graph with the nodes and the buffers that `graph` has now. `isChanged` where it had others before.
+  Result<ExecPool::Lease> acquire(size_t graph, bool &isChanged);
+  Status makeOwn(ExecPool::Lease &lease, size_t graph, bool &isChanged);
+  Status switchTo(ExecutableGraph &exec, size_t graph);
+  Status patch(ExecPool::Entry &entry, size_t graph);
+  Status instantiate(ExecPool::Entry &entry, size_t graph);
+  Status enqueue(size_t graph);
+  Status checkDevicePointer(const void *pointer, bool &isDeviceMemory) const;
   Status synchronizeCurrent();
   Status copyUnstaged(fb::Section section, uint64_t offset, void *host, uint64_t size, bool out);
   CUdeviceptr at(fb::Section section, uint64_t offset) const { return addresses_.base[static_cast<size_t>(section)] + offset; }
@@ -60,7 +83,10 @@ private:
   /// Pinned memory: the inputs section, then the outputs section.
   std::byte *pinned_ = nullptr;
   std::vector<PendingCopy> pending_;
-  std::vector<std::unique_ptr<ExecutableGraph>> graphs_;
+  std::vector<GraphState> graphs_;
+  NodeParameters parameters_;
+  std::vector<uint32_t> nodeIndices_;
+  std::optional<ExecPool::Owner> execs_;
 };
 
 } // namespace ogc::cuda

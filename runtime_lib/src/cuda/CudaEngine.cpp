@@ -1,6 +1,7 @@
 //===- CudaEngine.cpp - device, modules, weights --------------------------===//
 #include "runtime_lib/src/cuda/CudaEngine.h"
 
+#include "runtime_lib/format/Refit.h"
 #include "runtime_lib/src/cuda/Architecture.h"
 #include "runtime_lib/src/cuda/CudaContext.h"
 #include "runtime_lib/src/driver/Weights.h"
@@ -11,7 +12,7 @@ namespace ogc::cuda {
 
 Result<std::shared_ptr<CudaEngine>> CudaEngine::create(const DriverApi &api, Result<const BlasApi *> blas, BundlePtr bundle,
                                                        int ordinal, const EngineOptions &options) {
-  auto engine = std::make_shared<CudaEngine>(api, std::move(bundle));
+  auto engine = std::make_shared<CudaEngine>(api, std::move(bundle), options);
   engine->blasStatus_ = blas.status();
   engine->blas_ = blas.value();
   OGC_RETURN_IF_ERROR(engine->openDevice(ordinal));
@@ -20,6 +21,12 @@ Result<std::shared_ptr<CudaEngine>> CudaEngine::create(const DriverApi &api, Res
   OGC_RETURN_IF_ERROR(engine->loadKernels());
   OGC_RETURN_IF_ERROR(engine->uploadWeights(options));
   return engine;
+}
+
+CudaEngine::CudaEngine(const DriverApi &api, BundlePtr bundle, const EngineOptions &options)
+    : api_(api), bundle_(std::move(bundle)), execSwitch_(options.execSwitch), execPool_(std::max<size_t>(options.execPool, 1)) {
+  for (const fb::Graph *graph : *bundle_->manifest().graphs())
+    bindingTables_.emplace_back(*graph);
 }
 
 Status CudaEngine::openDevice(int ordinal) {
@@ -97,6 +104,32 @@ Status CudaEngine::uploadWeights(const EngineOptions &options) {
   if (!bytes.empty())
     OGC_CUDA(api_, cuMemcpyHtoD, weights_.address(), bytes.data(), bytes.size());
   return Status();
+}
+
+Status CudaEngine::refit(const BundlePtr &refitted, const std::string &weightsFile) {
+  OGC_RETURN_IF_ERROR(format::checkRefit(*bundle_, *refitted));
+  EngineOptions options;
+  options.weightsFile = weightsFile;
+  Result<runtime::HostWeights> weights = runtime::HostWeights::find(refitted, options);
+  if (!weights.ok())
+    return weights.status();
+  CurrentContext current(api_, context_);
+  OGC_RETURN_IF_ERROR(current.status());
+  std::unique_lock lock(weightsMutex_);
+  // Runs that were enqueued before still read the old ones.
+  OGC_CUDA(api_, cuCtxSynchronize);
+  std::span<const std::byte> bytes = weights.value().bytes();
+  if (!bytes.empty())
+    OGC_CUDA(api_, cuMemcpyHtoD, weights_.address(), bytes.data(), bytes.size());
+  return Status();
+}
+
+Result<uint64_t> CudaEngine::deviceBytesInUse() const {
+  CurrentContext current(api_, context_);
+  OGC_RETURN_IF_ERROR(current.status());
+  size_t free = 0, total = 0;
+  OGC_CUDA(api_, cuMemGetInfo, &free, &total);
+  return uint64_t(total - free);
 }
 
 Result<BlasHandle> CudaEngine::blasHandle() {

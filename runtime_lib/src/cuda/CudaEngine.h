@@ -4,9 +4,12 @@
 
 #include "runtime_lib/src/cuda/CudaApi.h"
 #include "runtime_lib/src/cuda/DeviceMemory.h"
+#include "runtime_lib/src/cuda/ExecPool.h"
+#include "runtime_lib/src/cuda/GraphAddresses.h"
 #include "runtime_lib/src/driver/Driver.h"
 
 #include <mutex>
+#include <shared_mutex>
 #include <vector>
 
 namespace ogc::cuda {
@@ -14,6 +17,7 @@ namespace ogc::cuda {
 using runtime::BundlePtr;
 using runtime::ContextOptions;
 using runtime::EngineOptions;
+using runtime::ExecSwitch;
 namespace fb = format::fb;
 
 /// A kernel on this device.
@@ -29,13 +33,16 @@ public:
   /// fallback.
   static Result<std::shared_ptr<CudaEngine>> create(const DriverApi &api, Result<const BlasApi *> blas, BundlePtr bundle,
                                                     int ordinal, const EngineOptions &options);
-  CudaEngine(const DriverApi &api, BundlePtr bundle) : api_(api), bundle_(std::move(bundle)) {}
+  CudaEngine(const DriverApi &api, BundlePtr bundle, const EngineOptions &options);
   ~CudaEngine() override;
 
   Result<std::unique_ptr<runtime::Context>> createContext(std::shared_ptr<runtime::Engine> self,
                                                           const ContextOptions &options) override;
   const format::Bundle &bundle() const override { return *bundle_; }
   std::string deviceName() const override { return name_; }
+  Status refit(const BundlePtr &refitted, const std::string &weightsFile) override;
+  runtime::ExecStats execStats() const override { return execPool_.stats(); }
+  Result<uint64_t> deviceBytesInUse() const override;
 
   const DriverApi &api() const { return api_; }
   const BlasApi *blas() const { return blas_; }
@@ -45,6 +52,11 @@ public:
   const Status &blasStatus() const { return blasStatus_; }
   int ordinal() const { return ordinal_; }
   CUcontext context() const { return context_; }
+  ExecPool &execPool() { return execPool_; }
+  runtime::ExecSwitch execSwitch() const { return execSwitch_; }
+  const BindingTable &bindingTable(size_t graph) const { return bindingTables_[graph]; }
+  /// Held shared while a run is enqueued, and alone while weights are replaced.
+  std::shared_mutex &weightsMutex() { return weightsMutex_; }
   CUdeviceptr weights() const { return weights_.address(); }
   /// Null where the bundle has no code of this kernel for the device.
   const LoadedKernel *kernel(uint32_t index) const { return kernels_[index].function ? &kernels_[index] : nullptr; }
@@ -65,6 +77,10 @@ private:
   std::vector<CUmodule> modules_;
   std::vector<LoadedKernel> kernels_;
   VirtualRegion weights_;
+  std::shared_mutex weightsMutex_;
+  std::vector<BindingTable> bindingTables_;
+  runtime::ExecSwitch execSwitch_;
+  ExecPool execPool_;
   std::mutex blasMutex_;
   BlasHandle blasHandle_ = nullptr;
 };

@@ -27,10 +27,12 @@ using CUmemHandle = unsigned long long;
 
 inline constexpr int kComputeCapabilityMajor = 75, kComputeCapabilityMinor = 76; // CUdevice_attribute
 inline constexpr int kFuncMaxDynamicSharedBytes = 8, kFuncPreferredCarveout = 9, kFuncNonPortableCluster = 14;
-inline constexpr int kMemoryTypeDevice = 2, kMemAllocationPinned = 1, kMemLocationDevice = 1, kMemAccessReadWrite = 3;
+inline constexpr int kPointerMemoryType = 2, kPointerIsManaged = 8, kPointerDeviceOrdinal = 9; // CUpointer_attribute
+inline constexpr int kMemoryTypeHost = 1, kMemoryTypeDevice = 2, kMemAllocationPinned = 1, kMemLocationDevice = 1,
+                     kMemAccessReadWrite = 3;
 inline constexpr int kGranularityMinimum = 0;
 inline constexpr unsigned kStreamNonBlocking = 1, kEventDisableTiming = 2;
-inline constexpr int kCaptureModeThreadLocal = 1, kCaptureStatusNone = 0;
+inline constexpr int kCaptureModeThreadLocal = 1, kCaptureModeRelaxed = 2, kCaptureStatusNone = 0;
 inline constexpr int kLaunchAttributeClusterDimension = 4;
 inline constexpr unsigned char kPortProgrammatic = 1, kDependencyProgrammatic = 1;
 
@@ -68,6 +70,11 @@ struct MemsetNodeParams { // CUDA_MEMSET_NODE_PARAMS_v1
 
 struct EdgeData { // CUgraphEdgeData
   unsigned char from_port, to_port, type, reserved[5];
+};
+
+struct ExecUpdateInfo { // CUgraphExecUpdateResultInfo
+  int result;
+  CUgraphNode errorNode, errorFromNode;
 };
 
 struct MemLocation { // CUmemLocation

@@ -11,13 +11,20 @@ namespace ogc::cuda {
 CurrentContext::CurrentContext(const DriverApi &api, CUcontext context) : api_(api) {
   if (CUresult result = api_.cuCtxPushCurrent(context); result != 0)
     status_ = driverError(api_, result, "cuCtxPushCurrent");
+  // Otherwise memory that is allocated or freed here breaks a capture that the caller has begun in this thread. A failure leaves
+  // the mode as it is, which only matters within such a capture.
+  if (status_.ok() && api_.cuThreadExchangeStreamCaptureMode(&captureMode_) != 0)
+    captureMode_ = -1;
 }
 
 CurrentContext::~CurrentContext() {
   // Nothing can be reported from here; a failure to pop means that the driver is shutting down.
   CUcontext previous = nullptr;
-  if (status_.ok())
-    api_.cuCtxPopCurrent(&previous);
+  if (!status_.ok())
+    return;
+  if (captureMode_ >= 0)
+    api_.cuThreadExchangeStreamCaptureMode(&captureMode_);
+  api_.cuCtxPopCurrent(&previous);
 }
 
 Result<VirtualRegion> VirtualRegion::map(const DriverApi &api, int ordinal, uint64_t bytes, CUdeviceptr hint) {

@@ -6,7 +6,8 @@
 
 namespace ogc::cuda {
 
-/// Makes a context current for the life of this object and restores the caller's. Check `status()` first.
+/// Makes a context current for the life of this object and restores the caller's. Check `status()` first. Captures of the calling
+/// thread are not disturbed by what is done meanwhile.
 class CurrentContext {
 public:
   CurrentContext(const DriverApi &api, CUcontext context);
@@ -19,6 +20,7 @@ public:
 private:
   const DriverApi &api_;
   Status status_;
+  int captureMode_ = kCaptureModeRelaxed;
 };
 
 /// Device memory mapped at an address that the bundle asks for, or wherever the driver grants it. The context it was made in must

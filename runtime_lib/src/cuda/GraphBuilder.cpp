@@ -7,9 +7,7 @@
 
 namespace ogc::cuda {
 
-ExecutableGraph::~ExecutableGraph() {
-  if (exec_)
-    api_.cuGraphExecDestroy(exec_);
+BuiltGraph::~BuiltGraph() {
   if (graph_)
     api_.cuGraphDestroy(graph_);
   for (CUdeviceptr workspace : workspaces_)
@@ -29,14 +27,15 @@ std::string describe(const fb::Graph &graph, size_t index) {
 
 } // namespace
 
-Result<std::unique_ptr<ExecutableGraph>> GraphBuilder::build(const fb::Graph &graph, size_t begin, size_t end) {
-  out_ = std::make_unique<ExecutableGraph>(api_);
+Result<std::unique_ptr<BuiltGraph>> GraphBuilder::build(const fb::Graph &graph, size_t begin, size_t end) {
+  out_ = std::make_unique<BuiltGraph>(api_);
   OGC_CUDA(api_, cuGraphCreate, &out_->graph_, 0);
   std::vector<std::vector<const fb::Edge *>> incoming(end - begin);
   for (const fb::Edge *edge : *graph.edges())
     if (edge->from() >= begin && edge->to() < end)
       incoming[edge->to() - begin].push_back(edge);
   leaves_.assign(end - begin, {});
+  out_->nodes_.assign(end - begin, nullptr);
   for (size_t index = begin; index < end; ++index) {
     dependencies_.clear();
     edgeData_.clear();
@@ -51,14 +50,16 @@ Result<std::unique_ptr<ExecutableGraph>> GraphBuilder::build(const fb::Graph &gr
         edgeData_.push_back(data);
       }
     nodeLeaves_ = &leaves_[index - begin];
-    OGC_RETURN_IF_ERROR(addNode(*graph.nodes()->Get(static_cast<unsigned>(index))).withContext(describe(graph, index)));
+    created_ = &out_->nodes_[index - begin];
+    const fb::Node &node = *graph.nodes()->Get(static_cast<unsigned>(index));
+    OGC_RETURN_IF_ERROR(addNode(node, static_cast<uint32_t>(index)).withContext(describe(graph, index)));
   }
-  OGC_CUDA(api_, cuGraphGetNodes, out_->graph_, nullptr, &out_->nodes_);
-  OGC_CUDA(api_, cuGraphInstantiate, &out_->exec_, out_->graph_, 0);
+  OGC_CUDA(api_, cuGraphGetNodes, out_->graph_, nullptr, &out_->size_);
   return std::move(out_);
 }
 
-Status GraphBuilder::addNode(const fb::Node &node) {
+Status GraphBuilder::addNode(const fb::Node &node, uint32_t index) {
+  parameters_.resolve(addresses_, node, index);
   switch (node.kind()) {
   case fb::NodeKind::Kernel:
     return addKernel(node);
@@ -74,6 +75,7 @@ Status GraphBuilder::addNode(const fb::Node &node) {
 
 Status GraphBuilder::connect(CUgraphNode node) {
   nodeLeaves_->push_back(node);
+  *created_ = node;
   if (dependencies_.empty())
     return Status();
   std::vector<CUgraphNode> targets(dependencies_.size(), node);
@@ -85,18 +87,9 @@ Status GraphBuilder::addKernel(const fb::Node &node) {
   const LoadedKernel *kernel = engine_.kernel(node.kernel());
   if (!kernel)
     return Status(Code::Unsupported, "the bundle has no code of its kernel for this device");
-  std::vector<CUdeviceptr> arguments;
-  for (const fb::Slice *slice : *node.args())
-    arguments.push_back(addresses_.of(*slice));
-  std::vector<void *> pointers;
-  for (CUdeviceptr &argument : arguments)
-    pointers.push_back(&argument);
-  const fb::CudaKernel &launch = *kernel->launch;
-  const fb::Dim3 &grid = *launch.grid(), &block = *launch.block(), &cluster = *launch.cluster();
-  KernelNodeParams params = {kernel->function,      grid.x(),        grid.y(), grid.z(), block.x(), block.y(), block.z(),
-                             launch.shared_bytes(), pointers.data(), nullptr,  nullptr,  nullptr};
+  const fb::Dim3 &cluster = *kernel->launch->cluster();
   CUgraphNode created = nullptr;
-  OGC_CUDA(api_, cuGraphAddKernelNode, &created, out_->graph_, nullptr, 0, &params);
+  OGC_CUDA(api_, cuGraphAddKernelNode, &created, out_->graph_, nullptr, 0, &parameters_.kernel(*kernel));
   if (cluster.x() * cluster.y() * cluster.z() > 1) {
     LaunchAttributeValue value = {};
     value.clusterDim = {cluster.x(), cluster.y(), cluster.z()};
@@ -106,12 +99,7 @@ Status GraphBuilder::addKernel(const fb::Node &node) {
 }
 
 Status GraphBuilder::addMemcpy(const fb::Node &node) {
-  Memcpy3D params = {};
-  params.srcMemoryType = params.dstMemoryType = kMemoryTypeDevice;
-  params.srcDevice = addresses_.of(*node.args()->Get(0));
-  params.dstDevice = addresses_.of(*node.args()->Get(1));
-  params.WidthInBytes = node.args()->Get(0)->size_bytes();
-  params.Height = params.Depth = 1;
+  Memcpy3D params = parameters_.copy(node);
   if (params.WidthInBytes == 0) {
     // Nothing to copy, and no empty node: later nodes wait for what this one would have waited for.
     *nodeLeaves_ = dependencies_;
@@ -123,12 +111,11 @@ Status GraphBuilder::addMemcpy(const fb::Node &node) {
 }
 
 Status GraphBuilder::addMemset(const fb::Node &node) {
-  const fb::Slice &target = *node.args()->Get(0);
-  if (target.size_bytes() == 0) {
+  if (node.args()->Get(0)->size_bytes() == 0) {
     *nodeLeaves_ = dependencies_;
     return Status();
   }
-  MemsetNodeParams params = {addresses_.of(target), 0, node.value(), 1, target.size_bytes(), 1};
+  MemsetNodeParams params = parameters_.fill(node);
   CUgraphNode created = nullptr;
   OGC_CUDA(api_, cuGraphAddMemsetNode, &created, out_->graph_, nullptr, 0, &params, engine_.context());
   return connect(created);
@@ -145,15 +132,17 @@ Status GraphBuilder::addGemm(const fb::Node &node) {
   Result<BlasHandle> handle = engine_.blasHandle();
   if (!handle.ok())
     return handle.status();
-  std::vector<CUdeviceptr> arguments;
-  for (const fb::Slice *slice : *node.args())
-    arguments.push_back(addresses_.of(*slice));
   GemmRecorder recorder(*engine_.blas(), handle.value());
-  Status prepared = recorder.prepare(gemm, arguments);
+  Status prepared = recorder.prepare(gemm, parameters_.arguments());
   // The library has no algorithm for this form: our own kernel does it.
   if (prepared.code() == Code::Unsupported && engine_.kernel(node.kernel()))
     return addKernel(node);
   OGC_RETURN_IF_ERROR(prepared);
+  return record(recorder);
+}
+
+Status GraphBuilder::record(GemmRecorder &recorder) {
+  out_->hasLibraryNodes_ = true;
   CUdeviceptr workspace = 0;
   if (recorder.workspaceBytes() != 0) {
     // Its own workspace for each node, because the graph may run them side by side.

@@ -13,6 +13,17 @@
 namespace ogc::runtime {
 
 namespace fb = format::fb;
+using BundlePtr = std::shared_ptr<const format::Bundle>;
+
+inline constexpr size_t kDefaultExecPool = 256;
+
+/// Alignment of every buffer on a GPU, and of a caller's that is to take the place of one. Kernels of the cpu target need none
+/// but that they may read up to the next multiple of 16 bytes, which is in the caller's memory where the buffer begins at one.
+inline constexpr uint64_t kBufferAlignment = 256, kCpuBufferAlignment = 16;
+
+/// How an executable graph is made to be that of another graph: node by node, by one update from a graph built for it, or by
+/// what is the faster of both.
+enum class ExecSwitch { Automatic, Parameters, Update };
 
 struct EngineOptions {
   /// The raw weights section of a bundle that does not hold its weights. Where it is empty, an external section is looked for in
@@ -24,12 +35,31 @@ struct EngineOptions {
   uint64_t seed = 0;
   /// Threads a context of the cpu device uses, at least 1.
   unsigned threads = 1;
+  /// Executable graphs that all contexts together keep on a CUDA device, at least 1.
+  size_t execPool = kDefaultExecPool;
+  ExecSwitch execSwitch = ExecSwitch::Automatic;
+};
+
+/// What became of the executable graphs of an engine so far.
+struct ExecStats {
+  size_t live = 0, capacity = 0;
+  uint64_t instantiated = 0; ///< built from nothing
+  uint64_t switched = 0;     ///< updated to another graph of their topology, or to another context
+  uint64_t refused = 0;      ///< updates that the driver refused; each was followed by an instantiation
+  uint64_t evicted = 0;      ///< destroyed to make room
+  uint64_t patched = 0;      ///< nodes whose addresses were changed for bindings
 };
 
 struct ContextOptions {
   /// A stream of the caller (CUstream) to run on; null: a stream of the context's own. Unused on the cpu device.
   void *stream = nullptr;
 };
+
+/// Whether two ranges of memory share a byte.
+inline bool overlaps(const void *a, uint64_t aBytes, const void *b, uint64_t bBytes) {
+  uintptr_t x = reinterpret_cast<uintptr_t>(a), y = reinterpret_cast<uintptr_t>(b);
+  return x < y + bBytes && y < x + aBytes;
+}
 
 /// One arena and what is needed to run the graphs of a bundle in it. One thread at a time; results of `launch` and of the copies
 /// are there after `synchronize`. Graph indices and ranges must be valid: callers check them.
@@ -57,6 +87,15 @@ public:
   /// The same between a section and memory of the device, ordered with the launches.
   virtual Status copyInDevice(fb::Section section, uint64_t offset, const void *device, uint64_t size) = 0;
   virtual Status copyOutDevice(fb::Section section, uint64_t offset, void *device, uint64_t size) = 0;
+
+  /// Lets `graph` use `buffer`, memory of the device that is as long as the binding, in place of the context's own; null goes
+  /// back to that. It holds from the next launch on. `binding` counts the inputs, then the outputs. False where it cannot be used
+  /// in place and has to be copied (no list of uses in the bundle, alignment, a library node, a part of the context's own
+  /// memory): then the own buffer is used. InvalidArgument where it is no memory of the device.
+  virtual Result<bool> bindInPlace(size_t graph, size_t binding, void *buffer) = 0;
+
+  /// Fills a byte range of a section.
+  virtual Status fillRange(fb::Section section, uint64_t offset, uint64_t size, uint8_t value) = 0;
 
   /// Fills a section of the context with a byte.
   virtual Status fill(fb::Section section, uint8_t value) = 0;
@@ -87,9 +126,17 @@ public:
   virtual const format::Bundle &bundle() const = 0;
   /// For people: "cpu", or the name of the GPU.
   virtual std::string deviceName() const = 0;
-};
 
-using BundlePtr = std::shared_ptr<const format::Bundle>;
+  /// Replaces the weights by those of `refitted`, a bundle that differs from this one in them alone. Waits for what runs; runs
+  /// that begin later see the new ones. On failure the old ones stay, but for a failure of the device while it copies.
+  virtual Status refit(const BundlePtr &refitted, const std::string &weightsFile) = 0;
+
+  /// All zero on the cpu device, which has no executable graphs.
+  virtual ExecStats execStats() const { return {}; }
+
+  /// Bytes in use on the whole device, by everybody; 0 on the cpu device.
+  virtual Result<uint64_t> deviceBytesInUse() const { return uint64_t(0); }
+};
 
 Result<std::shared_ptr<Engine>> createCpuEngine(BundlePtr bundle, const EngineOptions &options);
 Result<std::shared_ptr<Engine>> createCudaEngine(BundlePtr bundle, int device, const EngineOptions &options);
