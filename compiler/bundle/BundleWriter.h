@@ -40,11 +40,18 @@ struct CpuEntry {
   int64_t units = 1;
 };
 
+/// Another choice for a kernel; the texts are the two sides of a line of a tuning table.
+struct CudaVariant {
+  std::string problem, knobs;
+  CudaLaunch launch;
+};
+
 /// The code of one kernel symbol that cg.kernel and cg.gemm nodes name.
 struct KernelCode {
   std::string name;
   std::vector<CudaLaunch> cuda; // at most one an architecture
   std::optional<CpuEntry> cpu;
+  std::vector<CudaVariant> variants = {}; // of all architectures, in bundles for `tune`
 };
 
 struct Provenance {

@@ -137,23 +137,38 @@ uint64_t ManifestBuilder::bodyHash(StringRef name) {
   return format::checksum(text.data(), text.size());
 }
 
+ManifestBuilder::Offset<fb::CudaKernel> ManifestBuilder::buildLaunch(const CudaLaunch &launch) {
+  fb::Dim3 grid = toDim3(launch.grid), block = toDim3(launch.block), cluster = toDim3(launch.cluster);
+  return fb::CreateCudaKernel(builder_, launch.cubin, builder_.CreateString(launch.entry), &grid, &block, &cluster,
+                              static_cast<uint32_t>(launch.sharedBytes));
+}
+
+ManifestBuilder::VectorOffset<ManifestBuilder::Offset<fb::CudaVariant>> ManifestBuilder::buildVariants(const KernelCode &code) {
+  if (code.variants.empty())
+    return 0;
+  std::vector<Offset<fb::CudaVariant>> variants;
+  for (const CudaVariant &variant : code.variants) {
+    auto problem = builder_.CreateSharedString(variant.problem), knobs = builder_.CreateSharedString(variant.knobs);
+    variants.push_back(fb::CreateCudaVariant(builder_, problem, knobs, buildLaunch(variant.launch)));
+  }
+  return builder_.CreateVector(variants);
+}
+
 ManifestBuilder::VectorOffset<ManifestBuilder::Offset<fb::Kernel>> ManifestBuilder::buildKernels() {
   std::vector<Offset<fb::Kernel>> kernels;
   for (const KernelCode &code : parts_.kernels) {
     kernelIndices_[code.name] = static_cast<uint32_t>(kernels.size());
     std::vector<Offset<fb::CudaKernel>> launches;
-    for (const CudaLaunch &launch : code.cuda) {
-      fb::Dim3 grid = toDim3(launch.grid), block = toDim3(launch.block), cluster = toDim3(launch.cluster);
-      launches.push_back(fb::CreateCudaKernel(builder_, launch.cubin, builder_.CreateString(launch.entry), &grid, &block,
-                                              &cluster, static_cast<uint32_t>(launch.sharedBytes)));
-    }
+    for (const CudaLaunch &launch : code.cuda)
+      launches.push_back(buildLaunch(launch));
     Offset<fb::CpuKernel> cpu;
     if (code.cpu)
       cpu = fb::CreateCpuKernel(builder_, builder_.CreateString(code.cpu->symbol), code.cpu->units);
     auto launchVector = builder_.CreateVector(launches);
     auto argTypes = buildArgTypes(code.name);
+    auto variants = buildVariants(code);
     kernels.push_back(
-        fb::CreateKernel(builder_, builder_.CreateString(code.name), launchVector, cpu, argTypes, bodyHash(code.name)));
+        fb::CreateKernel(builder_, builder_.CreateString(code.name), launchVector, cpu, argTypes, bodyHash(code.name), variants));
   }
   return builder_.CreateVector(kernels);
 }

@@ -45,6 +45,8 @@ private:
   Strings strings(const std::vector<std::string> &values);
   VectorOffset<Offset<fb::Blob>> buildBlobs(llvm::ArrayRef<WrittenBlob> blobs);
   VectorOffset<Offset<fb::Kernel>> buildKernels();
+  Offset<fb::CudaKernel> buildLaunch(const CudaLaunch &launch);
+  VectorOffset<Offset<fb::CudaVariant>> buildVariants(const KernelCode &code);
   VectorOffset<fb::DataType> buildArgTypes(llvm::StringRef kernel);
   VectorOffset<Offset<fb::Graph>> buildGraphs();
   /// `uses` has an entry a binding.

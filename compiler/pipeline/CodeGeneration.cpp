@@ -47,18 +47,31 @@ LogicalResult generateCpu(ArrayRef<kern::KernelOp> kernels, ModuleOp module, con
   return success();
 }
 
-LogicalResult generateCuda(ArrayRef<kern::KernelOp> kernels, const CompileOptions &options, bundle::BundleParts &parts) {
+LogicalResult generateCuda(ArrayRef<kern::KernelOp> kernels, ModuleOp module, const CompileOptions &options,
+                           bundle::BundleParts &parts) {
   codegen::CudaOptions cuda;
   cuda.archs.clear();
   for (const std::string &target : options.targets)
     if (isCudaArch(target))
       cuda.archs.push_back(target);
+  if (options.tuningCandidates && cuda.archs.size() != 1)
+    return module.emitError() << "tuning candidates are for one CUDA target, got " << cuda.archs.size();
   if (cuda.archs.empty())
     return success();
   if (!options.cacheDir.empty())
     cuda.cacheDir = options.cacheDir;
   cuda.threads = threadCount(options);
   cuda.dumpDir = options.dumpDir;
+  cuda.candidates = options.tuningCandidates;
+  cuda.useShippedTuning = options.tuning != "none";
+  std::optional<codegen::TuningTable> table;
+  if (!options.tuning.empty() && options.tuning != "none") {
+    llvm::Expected<codegen::TuningTable> read = codegen::TuningTable::read(options.tuning);
+    if (!read)
+      return module.emitError() << llvm::toString(read.takeError());
+    table = std::move(*read);
+    cuda.tuning = &*table;
+  }
   FailureOr<codegen::CudaModule> code = codegen::compileKernels(kernels, cuda);
   if (failed(code))
     return failure();
@@ -66,18 +79,25 @@ LogicalResult generateCuda(ArrayRef<kern::KernelOp> kernels, const CompileOption
     unsigned first = parts.cubins.size();
     for (const std::vector<char> &cubin : arch.cubins)
       parts.cubins.push_back({arch.arch, std::string(cubin.begin(), cubin.end())});
+    auto toLaunch = [&](const std::string &entry, uint32_t cubin, const codegen::LaunchShape &shape) {
+      return bundle::CudaLaunch{first + cubin,           entry, {shape.grid, 1, 1}, {shape.block, 1, 1}, {shape.cluster, 1, 1},
+                                shape.dynamicSharedBytes};
+    };
     for (auto [kernel, compiled] : llvm::zip(parts.kernels, arch.kernels)) {
-      bundle::CudaLaunch launch;
-      launch.cubin = first + compiled.cubin;
-      launch.entry = compiled.name;
-      launch.grid = {compiled.launch.grid, 1, 1};
-      launch.block = {compiled.launch.block, 1, 1};
-      launch.cluster = {compiled.launch.cluster, 1, 1};
-      launch.sharedBytes = compiled.launch.dynamicSharedBytes;
-      kernel.cuda.push_back(launch);
+      kernel.cuda.push_back(toLaunch(compiled.name, compiled.cubin, compiled.launch));
+      for (const codegen::CudaVariant &variant : compiled.variants)
+        kernel.variants.push_back({variant.problem, variant.knobs, toLaunch(variant.name, variant.cubin, variant.launch)});
     }
   }
   return success();
+}
+
+std::string fileHash(llvm::StringRef path) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return "";
+  llvm::StringRef bytes = (*buffer)->getBuffer();
+  return llvm::formatv("xxh3:{0:x-16}", llvm::xxh3_64bits(bytes));
 }
 
 /// Flags that change the result, spelled as on the command line: no paths, no thread counts.
@@ -93,15 +113,9 @@ std::vector<std::string> provenanceFlags(const CompileOptions &options) {
     flags.push_back("--serial");
   if (!options.pdl)
     flags.push_back("--no-pdl");
+  if (!options.tuning.empty())
+    flags.push_back("--tuning=" + (options.tuning == "none" ? options.tuning : fileHash(options.tuning)));
   return flags;
-}
-
-std::string fileHash(llvm::StringRef path) {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!buffer)
-    return "";
-  llvm::StringRef bytes = (*buffer)->getBuffer();
-  return llvm::formatv("xxh3:{0:x-16}", llvm::xxh3_64bits(bytes));
 }
 
 LogicalResult compileKernels(ModuleOp module, const CompileOptions &options, bundle::BundleParts &parts) {
@@ -111,7 +125,7 @@ LogicalResult compileKernels(ModuleOp module, const CompileOptions &options, bun
   parts.targets = options.targets;
   if (llvm::is_contained(options.targets, "cpu") && failed(generateCpu(kernels, module, options, parts)))
     return failure();
-  return generateCuda(kernels, options, parts);
+  return generateCuda(kernels, module, options, parts);
 }
 
 } // namespace

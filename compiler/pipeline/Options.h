@@ -30,6 +30,10 @@ struct CompileOptions {
   bool serial = false;
   /// Programmatic edges between kernels, on architectures that have them (sm_90 and later).
   bool pdl = true;
+  /// Tuning table that comes before the shipped one (docs/tuning.md); "none" for the rules alone.
+  std::string tuning;
+  /// Compile every other choice of each CUDA kernel too, for `tune` to measure.
+  bool tuningCandidates = false;
   /// Threads of the compiler itself; 0 means one a core.
   unsigned threads = 0;
   /// Folder of the compiled kernels' cache; empty for the default.

@@ -94,6 +94,12 @@ Status verifyLaunch(const fb::CudaKernel &launch, const std::string &where) {
   return Status();
 }
 
+Status verifyCubin(const fb::Manifest &manifest, const fb::CudaKernel &launch, const std::string &where) {
+  if (launch.cubin() >= manifest.blobs()->size() || manifest.blobs()->Get(launch.cubin())->kind() != fb::BlobKind::Cubin)
+    return invalid(where, "refers to section " + std::to_string(launch.cubin()) + ", which is no cubin");
+  return verifyLaunch(launch, where);
+}
+
 Status verifyKernels(const fb::Manifest &manifest) {
   std::set<std::string_view> names;
   for (const fb::Kernel *kernel : *manifest.kernels()) {
@@ -103,12 +109,12 @@ Status verifyKernels(const fb::Manifest &manifest) {
     std::set<std::string_view> archs;
     for (unsigned i = 0; kernel->cuda() && i < kernel->cuda()->size(); ++i) {
       const fb::CudaKernel &launch = *kernel->cuda()->Get(i);
-      if (launch.cubin() >= manifest.blobs()->size() || manifest.blobs()->Get(launch.cubin())->kind() != fb::BlobKind::Cubin)
-        return invalid(where, "refers to section " + std::to_string(launch.cubin()) + ", which is no cubin");
+      OGC_RETURN_IF_ERROR(verifyCubin(manifest, launch, where));
       if (!archs.insert(manifest.blobs()->Get(launch.cubin())->name()->string_view()).second)
         return invalid(where, "has two launches for one architecture");
-      OGC_RETURN_IF_ERROR(verifyLaunch(launch, where));
     }
+    for (unsigned i = 0; kernel->variants() && i < kernel->variants()->size(); ++i)
+      OGC_RETURN_IF_ERROR(verifyCubin(manifest, *kernel->variants()->Get(i)->kernel(), where));
     if (kernel->cpu() && kernel->cpu()->units() < 0)
       return invalid(where, "has a negative number of units");
     if (kernel->arg_types())

@@ -11,6 +11,7 @@ void addRuntimeCommands(CLI::App &app, int &exitCode, const CommandHooks &hooks)
   addBenchCommand(app, exitCode);
   addInspectCommand(app, exitCode, hooks);
   addVerifyCommand(app, exitCode);
+  addTuneCommand(app, exitCode);
 }
 
 void runAction(int &exitCode, const std::function<Status()> &action) {

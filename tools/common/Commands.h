@@ -17,14 +17,15 @@ struct CommandHooks {
   std::function<Status(const std::string &path)> printIr;
 };
 
-/// Adds `run`, `bench`, `inspect` and `verify` to `app`. They run while `app.parse` does; `exitCode` becomes 1 where one fails,
-/// after a line on stderr that says why. Arguments of a wrong form make `app.parse` throw.
+/// Adds `run`, `bench`, `inspect`, `verify` and `tune` to `app`. They run while `app.parse` does; `exitCode` becomes 1 where one
+/// fails, after a line on stderr that says why. Arguments of a wrong form make `app.parse` throw.
 void addRuntimeCommands(CLI::App &app, int &exitCode, const CommandHooks &hooks = {});
 
 void addRunCommand(CLI::App &app, int &exitCode);
 void addBenchCommand(CLI::App &app, int &exitCode);
 void addInspectCommand(CLI::App &app, int &exitCode, const CommandHooks &hooks);
 void addVerifyCommand(CLI::App &app, int &exitCode);
+void addTuneCommand(CLI::App &app, int &exitCode);
 
 /// Runs `action`, reports its failure on stderr and sets the exit code. No exception passes.
 void runAction(int &exitCode, const std::function<Status()> &action);

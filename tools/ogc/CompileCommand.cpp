@@ -62,6 +62,9 @@ void addCompileCommand(CLI::App &app, int &exitCode) {
       ->capture_default_str();
   command->add_option("--cpu", options->cpu, "processor of the cpu target: host, or an LLVM name such as x86-64-v3")
       ->capture_default_str();
+  command->add_option("--tuning", options->tuning, "tuning table for CUDA kernels, before the shipped one; none: rules alone");
+  command->add_flag("--tuning-candidates", options->tuningCandidates,
+                    "also compile all choices of each CUDA kernel, for 'tune' to measure");
   command->add_option("--threads", options->threads, "threads of the compiler, 0: one a core")->capture_default_str();
   command->add_option("--cache-dir", options->cacheDir,
                       "folder of compiled kernels; default: $OGC_CACHE_DIR/kernels or ~/.cache/ogc/kernels");

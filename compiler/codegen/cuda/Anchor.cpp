@@ -6,6 +6,7 @@
 #include "compiler/analysis/StridedView.h"
 #include "compiler/codegen/cuda/AnchorChoice.h"
 #include "compiler/codegen/cuda/Epilogue.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -60,14 +61,17 @@ private:
 
 class AnchorPrinter {
 public:
-  AnchorPrinter(kern::KernelOp kernel, CudaArch arch, bool &fits)
-      : kernel(kernel), arch(arch), fits(fits), types(needsWideIndex(kernel)), constant(constantArguments(kernel)) {}
+  AnchorPrinter(kern::KernelOp kernel, CudaArch arch, Tuning &tuning, bool &fits)
+      : kernel(kernel), arch(arch), tuning(tuning), fits(fits), types(needsWideIndex(kernel)),
+        constant(constantArguments(kernel)) {}
 
   FailureOr<KernelText> print(Operation *anchor);
 
 private:
   LogicalResult printMatmul(kern::MatmulOp op);
-  LogicalResult printGemv(kern::MatmulOp op, const Operand &a, const Operand &b);
+  /// `strides` are those of the rows: batch, m, k. `setB` fills the members of B, which lies in `layout`.
+  LogicalResult printGemv(Value lhs, const Operand &a, std::array<int64_t, 3> strides, const Operand &b, StringRef layout,
+                          llvm::function_ref<void(Config &)> setB, const TileProblem &problem);
   LogicalResult printConv(kern::ConvOp op);
   LogicalResult printDepthwise(kern::DepthwiseConvOp op);
   LogicalResult printAttention(kern::AttentionOp op);
@@ -75,7 +79,11 @@ private:
   std::optional<Operand> resolve(Value value);
   /// The widest load of channels of a depthwise convolution, which is also how many the epilogue takes at most.
   int channelLanes(kern::DepthwiseConvOp op);
-  void setTile(Config &config, const TileChoice &tile, int64_t batch, int64_t m, int64_t n);
+  void setTile(Config &config, const TileProblem &problem, const TileChoice &tile);
+  /// The launch of a template that needs `sharedBytes` of dynamic shared memory.
+  void setLaunch(int64_t grid, int threads, int cluster, int64_t sharedBytes, const LaunchPolicy &policy) {
+    launch = {uint32_t(grid), uint32_t(threads), uint32_t(cluster), uint32_t(std::max(sharedBytes, policy.reservedBytes))};
+  }
   void setProducts(Config &config, const Operand &operand, kern::MathMode math) {
     config.set("Products", operand.bytes == 4 && math == kern::MathMode::IEEE ? 3 : 1);
   }
@@ -83,6 +91,13 @@ private:
   void setB(Config &config, kern::MatmulOp op, const Operand &b);
   /// True for panels that lie row-major in their buffer.
   static bool isDense(Value value, const Operand &operand);
+  /// How products of such operands are computed: their type, "tf32", or "3xtf32".
+  std::string productName(Value operand, kern::MathMode math) const {
+    std::string element = plainName(operand);
+    return element != "float" ? element : math == kern::MathMode::IEEE ? "3xtf32" : "tf32";
+  }
+  /// The element type without a namespace, for the names of problems.
+  std::string plainName(Value value) const { return elementName(value).substr(elementName(value).starts_with("ogc::") ? 5 : 0); }
   std::string elementName(Value value) const { return types.name(cast<RankedTensorType>(value.getType()).getElementType()); }
   LogicalResult unfit() {
     fits = false;
@@ -91,6 +106,7 @@ private:
 
   kern::KernelOp kernel;
   CudaArch arch;
+  Tuning &tuning;
   bool &fits;
   CudaTypes types;
   SmallVector<bool> constant;
@@ -101,8 +117,6 @@ private:
 };
 
 } // namespace
-
-static constexpr int64_t depthwiseThreads = 128;
 
 static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
 
@@ -127,7 +141,8 @@ bool AnchorPrinter::isDense(Value value, const Operand &operand) {
   return operand.view.offset * operand.bytes % 16 == 0;
 }
 
-void AnchorPrinter::setTile(Config &out, const TileChoice &tile, int64_t batch, int64_t m, int64_t n) {
+void AnchorPrinter::setTile(Config &out, const TileProblem &problem, const TileChoice &tile) {
+  int64_t sharedBytes = tile.sharedBytes(problem);
   for (auto [name, value] : {std::pair<StringRef, int64_t>{"BM", tile.bm},
                              {"BN", tile.bn},
                              {"BK", tile.bk},
@@ -137,12 +152,17 @@ void AnchorPrinter::setTile(Config &out, const TileChoice &tile, int64_t batch, 
                              {"Engine", tile.isWide},
                              {"Stages", tile.stages},
                              {"Split", tile.split},
-                             {"SharedBytes", tile.sharedBytes},
+                             {"SharedBytes", sharedBytes},
                              {"V", epilogue.lanes},
                              {"Trigger", int64_t(tile.trigger)}})
     out.set(name, value);
-  int64_t grid = int64_t(tile.split) * divideCeil(n, tile.bn) * divideCeil(m, tile.bm) * batch;
-  launch = {uint32_t(grid), uint32_t(tile.threads()), uint32_t(tile.split), uint32_t(tile.sharedBytes)};
+  setLaunch(int64_t(tile.split) * divideCeil(problem.n, tile.bn) * divideCeil(problem.m, tile.bm) * problem.batch, tile.threads(),
+            tile.split, sharedBytes, tile);
+}
+
+/// "1x128x768x3072": extents in a problem's name.
+static std::string join(ArrayRef<int64_t> extents) {
+  return llvm::join(llvm::map_range(extents, [](int64_t extent) { return std::to_string(extent); }), "x");
 }
 
 void AnchorPrinter::setB(Config &out, kern::MatmulOp op, const Operand &b) {
@@ -172,14 +192,17 @@ LogicalResult AnchorPrinter::printMatmul(kern::MatmulOp op) {
   int64_t sk = op.getPacked() ? 0 : b->view.strides[op.getTransposeRhs() ? 2 : 1];
   int64_t sn = op.getPacked() ? 1 : b->view.strides[op.getTransposeRhs() ? 1 : 2];
   bool transposed = !op.getPacked() && sk == 1 && sn != 1;
-  // Few rows: the matrix is streamed; with 16-bit elements tensor cores are faster from three rows on.
-  if (m <= (a->bytes == 4 ? 8 : 2) && !transposed &&
-      chooseGemv(batch, m, n, k, arch).sharedBytes <= std::min<int64_t>(200 * 1024, mostSharedBytes(arch)))
-    return printGemv(op, *a, *b);
-  Config out(kernel.getSymName().str() + "_Config", "GemmDefaults", elementName(op.getLhs()));
   ArrayRef<int64_t> s = a->view.strides;
   int64_t sb = batch == 1 ? 0 : s[0];
   int vecA = a->vector(s[2], {sb, s[1]});
+  TileProblem problem{batch, m, n, k, a->bytes, transposed, vecA * a->bytes < 4};
+  // Few rows: the matrix is streamed; with 16-bit elements tensor cores are faster from three rows on.
+  if (m <= (a->bytes == 4 ? 8 : 2) && !transposed &&
+      gemvRule(problem, arch).sharedBytes(problem) <= std::min<int64_t>(200 * 1024, mostSharedBytes(arch)))
+    return printGemv(
+        op.getLhs(), *a, {sb, s[1], s[2]}, *b, op.getPacked() ? "panels" : "rows", [&](Config &out) { setB(out, op, *b); },
+        problem);
+  Config out(kernel.getSymName().str() + "_Config", "GemmDefaults", elementName(op.getLhs()));
   for (auto [name, value] : {std::pair<StringRef, int64_t>{"Batch", batch},
                              {"M", m},
                              {"N", n},
@@ -191,7 +214,10 @@ LogicalResult AnchorPrinter::printMatmul(kern::MatmulOp op) {
     out.set(name, value);
   setB(out, op, *b);
   setProducts(out, *a, op.getMath());
-  setTile(out, chooseTile(batch, m, n, k, a->bytes, transposed, vecA * a->bytes < 4, arch), batch, m, n);
+  StringRef layout = op.getPacked() ? "panels" : transposed ? "transposed" : "rows";
+  std::string name = "gemm " + productName(op.getLhs(), op.getMath()) + " " + join({batch, m, n, k}) + " " + layout.str() + " a" +
+                     std::to_string(vecA);
+  setTile(out, problem, chooseTile(problem, arch, name, tuning));
   header = "ogc/gemm.cuh";
   config = out.str();
   call = "ogc::gemm<" + kernel.getSymName().str() + "_Config>(" + a->pointer() + ", " + b->pointer() + ", " + epilogue.construct +
@@ -199,34 +225,40 @@ LogicalResult AnchorPrinter::printMatmul(kern::MatmulOp op) {
   return success();
 }
 
-LogicalResult AnchorPrinter::printGemv(kern::MatmulOp op, const Operand &a, const Operand &b) {
-  int64_t batch = shapeOf(op.getLhs())[0], m = shapeOf(op.getLhs())[1], k = shapeOf(op.getLhs())[2],
-          n = shapeOf(op.getResult())[2];
-  GemvChoice choice = chooseGemv(batch, m, n, k, arch);
-  Config out(kernel.getSymName().str() + "_Config", "GemvDefaults", elementName(op.getLhs()));
-  ArrayRef<int64_t> s = a.view.strides;
+LogicalResult AnchorPrinter::printGemv(Value lhs, const Operand &a, std::array<int64_t, 3> strides, const Operand &b,
+                                       StringRef layout, llvm::function_ref<void(Config &)> setB, const TileProblem &problem) {
+  auto [batch, m, n, k] = std::array{problem.batch, problem.m, problem.n, problem.k};
+  std::string name = "gemv " + plainName(lhs) + " " + join({batch, m, n, k}) + " " + layout.str();
+  GemvChoice choice = chooseGemv(problem, std::max(epilogue.lanes, 16 / b.bytes), arch, name, tuning);
+  int64_t sharedBytes = choice.sharedBytes(problem);
+  Config out(kernel.getSymName().str() + "_Config", "GemvDefaults", elementName(lhs));
   for (auto [name, value] : {std::pair<StringRef, int64_t>{"Batch", batch},
                              {"M", m},
                              {"N", n},
                              {"K", k},
-                             {"ASb", batch == 1 ? 0 : s[0]},
-                             {"ASm", s[1]},
-                             {"ASk", s[2]},
+                             {"ASb", strides[0]},
+                             {"ASm", strides[1]},
+                             {"ASk", strides[2]},
                              {"BN", choice.bn},
                              {"Warps", choice.warps},
                              {"Split", choice.split},
                              {"V", epilogue.lanes},
-                             {"SharedBytes", choice.sharedBytes},
+                             {"SharedBytes", sharedBytes},
                              {"Trigger", int64_t(choice.trigger)}})
     out.set(name, value);
-  setB(out, op, b);
+  setB(out);
   header = "ogc/gemv.cuh";
   config = out.str();
   call = "ogc::gemv<" + kernel.getSymName().str() + "_Config>(" + a.pointer() + ", " + b.pointer() + ", " + epilogue.construct +
          ");";
-  launch = {uint32_t(choice.split * divideCeil(n, choice.bn) * batch), uint32_t(32 * choice.warps), uint32_t(choice.split),
-            uint32_t(choice.sharedBytes)};
+  setLaunch(choice.split * divideCeil(n, choice.bn) * batch, 32 * choice.warps, choice.split, sharedBytes, choice);
   return success();
+}
+
+/// "1x56x56x64>1x56x56x64 k3x3 s1x1 d1x1": the name of a convolution's problem.
+static std::string windowName(ArrayRef<int64_t> in, ArrayRef<int64_t> result, ArrayRef<int64_t> kernel, ArrayRef<int64_t> strides,
+                              ArrayRef<int64_t> dilations) {
+  return join(in) + ">" + join(result) + " k" + join(kernel) + " s" + join(strides) + " d" + join(dilations);
 }
 
 /// The members that convolutions of both kinds share.
@@ -258,17 +290,34 @@ LogicalResult AnchorPrinter::printConv(kern::ConvOp op) {
   ArrayRef<int64_t> in = shapeOf(op.getInput()), result = shapeOf(op.getResult());
   if (!x || !filter || !isDense(op.getFilter(), *filter) || (in[3] != 1 && x->view.strides[3] != 1))
     return unfit();
+  ArrayRef<int64_t> s = x->view.strides;
+  int64_t m = result[1] * result[2], k = op.getKernel()[0] * op.getKernel()[1] * in[3];
+  int vecA = x->vector(1, {in[0] == 1 ? 0 : s[0], s[1], s[2]}, in[3]);
+  TileProblem problem{in[0], m, result[3], k, x->bytes, false, vecA * x->bytes < 4};
+  auto setPanels = [&](Config &out) {
+    out.set("P", shapeOf(op.getFilter())[2]);
+    out.set("WeightsConstant", constant[filter->argument]);
+  };
+  // One pixel of a pooled image: a row by a matrix.
+  if (in[1] * in[2] * m == 1 && k == in[3] && in[0] <= (x->bytes == 4 ? 8 : 2) &&
+      gemvRule(problem, arch).sharedBytes(problem) <= std::min<int64_t>(200 * 1024, mostSharedBytes(arch)))
+    return printGemv(
+        op.getInput(), *x, {in[0] == 1 ? 0 : s[0], 0, 1}, *filter, "panels",
+        [&](Config &out) {
+          out.set("BLayout", 0);
+          out.set("VecB", 16 / filter->bytes);
+          setPanels(out);
+        },
+        problem);
   Config out(kernel.getSymName().str() + "_Config", "ConvDefaults", elementName(op.getInput()));
   setImage(out, in, result, op.getKernel(), op.getStrides(), op.getDilations(), op.getPads(), *x);
-  ArrayRef<int64_t> s = x->view.strides;
   out.set("F", result[3]);
-  out.set("P", shapeOf(op.getFilter())[2]);
-  out.set("WeightsConstant", constant[filter->argument]);
-  int vecA = x->vector(1, {in[0] == 1 ? 0 : s[0], s[1], s[2]}, in[3]);
+  setPanels(out);
   out.set("VecA", vecA);
   setProducts(out, *x, op.getMath());
-  int64_t m = result[1] * result[2], k = op.getKernel()[0] * op.getKernel()[1] * in[3];
-  setTile(out, chooseTile(in[0], m, result[3], k, x->bytes, false, vecA * x->bytes < 4, arch), in[0], m, result[3]);
+  std::string name = "conv " + productName(op.getInput(), op.getMath()) + " " +
+                     windowName(in, result, op.getKernel(), op.getStrides(), op.getDilations()) + " a" + std::to_string(vecA);
+  setTile(out, problem, chooseTile(problem, arch, name, tuning));
   header = "ogc/conv.cuh";
   config = out.str();
   call = "ogc::conv<" + kernel.getSymName().str() + "_Config>(" + x->pointer() + ", " + filter->pointer() + ", " +
@@ -286,7 +335,7 @@ int AnchorPrinter::channelLanes(kern::DepthwiseConvOp op) {
     width /= 2;
   // Large filters are bound by latency: rather more threads than wider loads.
   ArrayRef<int64_t> result = shapeOf(op.getResult()), taps = shapeOf(op.getFilter());
-  auto blocks = [&] { return divideCeil(result[0] * result[1] * result[2] * (result[3] / width), depthwiseThreads); };
+  auto blocks = [&] { return divideCeil(result[0] * result[1] * result[2] * (result[3] / width), DepthwiseChoice().threads); };
   while (width > 2 && taps[0] * taps[1] > 9 && blocks() < 132)
     width /= 2;
   return width;
@@ -299,16 +348,20 @@ LogicalResult AnchorPrinter::printDepthwise(kern::DepthwiseConvOp op) {
     return unfit();
   Config out(kernel.getSymName().str() + "_Config", "DepthwiseDefaults", elementName(op.getInput()));
   setImage(out, in, result, shapeOf(op.getFilter()).take_front(2), op.getStrides(), op.getDilations(), op.getPads(), *x);
+  std::string name = "depthwise " + plainName(op.getInput()) + " " +
+                     windowName(in, result, shapeOf(op.getFilter()).take_front(2), op.getStrides(), op.getDilations()) + " v" +
+                     std::to_string(epilogue.lanes);
+  DepthwiseChoice choice = chooseDepthwise(name, tuning);
   out.set("V", epilogue.lanes);
-  out.set("Threads", depthwiseThreads);
+  out.set("Threads", choice.threads);
   out.set("WeightsConstant", constant[filter->argument]);
-  out.set("Trigger", int64_t(Trigger::AfterWait));
+  out.set("Trigger", int64_t(choice.trigger));
   header = "ogc/depthwise.cuh";
   config = out.str();
   call = "ogc::depthwise<" + kernel.getSymName().str() + "_Config>(" + x->pointer() + ", " + filter->pointer() + ", " +
          epilogue.construct + ");";
   int64_t work = result[0] * result[1] * result[2] * (result[3] / epilogue.lanes);
-  launch = {uint32_t(divideCeil(work, depthwiseThreads)), uint32_t(depthwiseThreads), 1, 0};
+  setLaunch(divideCeil(work, choice.threads), choice.threads, 1, 0, choice);
   return success();
 }
 
@@ -320,10 +373,15 @@ LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
   int64_t dv = shapeOf(op.getValue())[3], group = query[2] / key[2];
   if (!q || !k || !v || (op.getBias() && !bias) || query[3] > 256 || dv > 256)
     return unfit();
-  bool hasRoom = false;
-  AttentionChoice choice = chooseAttention(query[1] * group, key[0] * key[2], key[1], query[3], dv, q->bytes, arch, hasRoom);
-  if (!hasRoom)
+  AttentionProblem problem{query[1] * group, key[0] * key[2], key[1], query[3], dv, q->bytes};
+  std::string name = "attention " + productName(op.getQuery(), op.getMath()) + " " +
+                     join({problem.rows, problem.groups, problem.keys, problem.d, dv}) + (op.getCausal() ? " causal" : "") +
+                     (bias ? " bias" : "");
+  std::optional<AttentionChoice> chosen = chooseAttention(problem, arch, name, tuning);
+  if (!chosen)
     return unfit();
+  AttentionChoice choice = *chosen;
+  int64_t sharedBytes = choice.sharedBytes(problem);
   Config out(kernel.getSymName().str() + "_Config", "AttentionDefaults", elementName(op.getQuery()));
   if (bias)
     out.use("BiasElement", elementName(op.getBias()));
@@ -341,7 +399,7 @@ LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
                              {"Stages", choice.stages},
                              {"Split", choice.split},
                              {"V", epilogue.lanes},
-                             {"SharedBytes", choice.sharedBytes},
+                             {"SharedBytes", sharedBytes},
                              {"Trigger", int64_t(choice.trigger)}})
     out.set(name, value);
   auto setStrides = [&](const Operand &operand, StringRef prefix, ArrayRef<StringRef> names, ArrayRef<int64_t> shape,
@@ -369,8 +427,8 @@ LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
   std::string noBias = "(const " + elementName(op.getQuery()) + " *)nullptr";
   call = "ogc::attention<" + kernel.getSymName().str() + "_Config>(" + q->pointer() + ", " + k->pointer() + ", " + v->pointer() +
          ", " + (bias ? bias->pointer() : noBias) + ", " + scale + ", " + epilogue.construct + ");";
-  int64_t grid = choice.split * divideCeil(query[1] * group, choice.rows()) * key[2] * query[0];
-  launch = {uint32_t(grid), uint32_t(choice.threads()), uint32_t(choice.split), uint32_t(choice.sharedBytes)};
+  int64_t grid = choice.split * divideCeil(query[1] * group, choice.blockRows()) * key[2] * query[0];
+  setLaunch(grid, choice.threads(), choice.split, sharedBytes, choice);
   return success();
 }
 
@@ -400,7 +458,7 @@ FailureOr<KernelText> AnchorPrinter::print(Operation *anchor) {
   return text;
 }
 
-FailureOr<KernelText> printAnchor(kern::KernelOp kernel, CudaArch arch, bool &fits) {
+FailureOr<KernelText> printAnchor(kern::KernelOp kernel, CudaArch arch, Tuning &tuning, bool &fits) {
   Operation *anchor = kern::findAnchor(kernel.getBody().front());
   // Tensor core instructions and asynchronous copies as the templates use them begin with sm_80; no element, no template.
   fits = anchor && arch.major >= 8;
@@ -408,7 +466,7 @@ FailureOr<KernelText> printAnchor(kern::KernelOp kernel, CudaArch arch, bool &fi
     fits &= !llvm::is_contained(shapeOf(value), 0);
   if (!fits)
     return failure();
-  FailureOr<KernelText> text = AnchorPrinter(kernel, arch, fits).print(anchor);
+  FailureOr<KernelText> text = AnchorPrinter(kernel, arch, tuning, fits).print(anchor);
   if (!fits)
     mlir::emitWarning(kernel.getLoc()) << "kernel '" << kernel.getSymName() << "': operands or results of '" << anchor->getName()
                                        << "' do not fit the template, it becomes scalar code (ONNX node "

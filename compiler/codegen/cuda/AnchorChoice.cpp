@@ -1,6 +1,7 @@
 //===- AnchorChoice.cpp - tiles of the hand-written templates -------------===//
 #include "compiler/codegen/cuda/AnchorChoice.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 using llvm::alignTo;
@@ -16,14 +17,19 @@ int64_t mostSharedBytes(CudaArch arch) {
   return 99 * 1024;
 }
 
-static int tileSharedBytes(const TileChoice &t, int bytes, bool transposed) {
-  int a = t.bm * (t.bk * bytes + 16), b = transposed ? t.bn * (t.bk * bytes + 16) : t.bk * (t.bn + 8) * bytes;
-  if (t.isWide) {
-    a = t.bm * 128;
-    b = alignTo(t.bk * t.bn * 2, 1024);
+int TileChoice::sharedBytes(const TileProblem &problem) const {
+  int a = bm * (bk * problem.bytes + 16);
+  int b = problem.transposed ? bn * (bk * problem.bytes + 16) : bk * (bn + 8) * problem.bytes;
+  if (isWide) {
+    a = bm * 128;
+    b = alignTo(bk * bn * 2, 1024);
   }
-  int scratch = t.warpsK * t.bm * (t.bn + 8) * 4;
-  return std::max(t.stages * (a + b), scratch) + (t.split > 1 ? t.bm * (t.bn + 8) * 4 : 0);
+  int scratch = warpsK * bm * (bn + 8) * 4;
+  return std::max(stages * (a + b), scratch) + (split > 1 ? bm * (bn + 8) * 4 : 0);
+}
+
+static int64_t blocksOf(const TileChoice &t, const TileProblem &p) {
+  return int64_t(divideCeil(p.m, t.bm) * divideCeil(p.n, t.bn)) * p.batch * t.split;
 }
 
 namespace {
@@ -75,73 +81,136 @@ static double tileTime(const TileChoice &t, double stage, int64_t blocks, int64_
   return t.split >= 4 && blocks > 120 ? time + 0.9 : time;
 }
 
-TileChoice chooseTile(int64_t batch, int64_t m, int64_t n, int64_t k, int bytes, bool transposed, bool isNarrow, CudaArch arch) {
-  TileChoice best;
-  double least = 0;
+/// False for combinations of form and split that the templates or the machine do not have.
+static bool fitsForm(const TileForm &form, int split, const TileProblem &p, CudaArch arch) {
   bool hasWide = arch.major == 9 && arch.minor == 0;
-  for (const TileForm &form : tileForms)
-    for (int split = 1; split <= (arch.hasClusters() ? 8 : 1); split *= 2) {
-      if (form.bytes != bytes || (form.isWide && (!hasWide || m <= 16)) || (split > 1 && k / split < 128))
-        continue;
-      if (isNarrow && (form.isWide || (m >= 64 && form.bm != 64)))
-        continue;
-      TileChoice tile{form.bm, form.bn, form.bk, form.warpsM, form.warpsN, form.warpsK, form.isWide};
-      tile.split = split;
-      int64_t blocks = int64_t(divideCeil(m, tile.bm) * divideCeil(n, tile.bn)) * batch * split;
-      if (split > 1 && blocks > 132)
-        continue;
-      int64_t slice = divideCeil(divideCeil(k, tile.bk), split);
-      // One block a multiprocessor, or room for two.
-      bool isDeep = tile.isWide || (bytes == 4 && tile.bk == 64);
-      int64_t limit = isDeep && blocks <= (split >= 4 ? 120 : 132) ? 227 * 1024 : 113 * 1024;
-      limit = std::min(limit, mostSharedBytes(arch));
-      tile.stages = std::clamp<int64_t>(slice, 2, 64);
-      while (tile.stages > 2 && tileSharedBytes(tile, bytes, transposed) > limit)
-        --tile.stages;
-      tile.sharedBytes = tileSharedBytes(tile, bytes, transposed);
-      double time = tileTime(tile, form.stage, blocks, slice);
-      if (tile.sharedBytes <= limit && (least == 0 || time < least)) {
-        least = time;
-        best = tile;
-      }
-    }
-  return best;
+  if (form.bytes != p.bytes || (form.isWide && (!hasWide || p.m <= 16)) || (split > 1 && p.k / split < 128))
+    return false;
+  return !p.isNarrow || (!form.isWide && (p.m < 64 || form.bm == 64));
 }
 
-GemvChoice chooseGemv(int64_t batch, int64_t m, int64_t n, int64_t k, CudaArch arch) {
+/// The ring of `tile` as deep as the block's slice of K and `limit` bytes of shared memory allow; false when two stages are too
+/// many.
+static bool setStages(TileChoice &tile, const TileProblem &problem, int64_t limit) {
+  int64_t slice = divideCeil(divideCeil(problem.k, tile.bk), tile.split);
+  tile.stages = std::clamp<int64_t>(slice, 2, 64);
+  while (tile.stages > 2 && tile.sharedBytes(problem) > limit)
+    --tile.stages;
+  return tile.sharedBytes(problem) <= limit;
+}
+
+std::vector<TileChoice> rankTiles(const TileProblem &problem, CudaArch arch) {
+  std::vector<std::tuple<double, size_t, TileChoice>> ranked; // equal times stay in the order of the forms
+  for (const TileForm &form : tileForms)
+    for (int split = 1; split <= (arch.hasClusters() ? 8 : 1); split *= 2) {
+      if (!fitsForm(form, split, problem, arch))
+        continue;
+      TileChoice tile{{}, form.bm, form.bn, form.bk, form.warpsM, form.warpsN, form.warpsK, form.isWide};
+      tile.split = split;
+      int64_t blocks = blocksOf(tile, problem);
+      if (split > 1 && blocks > 132)
+        continue;
+      // One block a multiprocessor, or room for two.
+      bool isDeep = tile.isWide || (problem.bytes == 4 && tile.bk == 64);
+      int64_t limit = isDeep && blocks <= (split >= 4 ? 120 : 132) ? 227 * 1024 : 113 * 1024;
+      int64_t slice = divideCeil(divideCeil(problem.k, tile.bk), split);
+      if (setStages(tile, problem, std::min(limit, mostSharedBytes(arch))))
+        ranked.emplace_back(tileTime(tile, form.stage, blocks, slice), ranked.size(), tile);
+    }
+  llvm::sort(ranked, [](const auto &a, const auto &b) {
+    return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
+  });
+  std::vector<TileChoice> tiles;
+  for (auto &[time, order, tile] : ranked)
+    tiles.push_back(tile);
+  if (tiles.empty())
+    tiles.emplace_back();
+  return tiles;
+}
+
+TileChoice chooseTile(const TileProblem &problem, CudaArch arch, std::string name, Tuning &tuning) {
+  std::vector<TileChoice> ranked = rankTiles(problem, arch);
+  auto isLegal = [&](const TileChoice &t) {
+    bool exists = llvm::any_of(tileForms, [&](const TileForm &form) {
+      return fitsForm(form, t.split, problem, arch) && form.bm == t.bm && form.bn == t.bn && form.bk == t.bk &&
+             form.warpsM == t.warpsM && form.warpsN == t.warpsN && form.warpsK == t.warpsK && form.isWide == t.isWide;
+    });
+    bool isSplit = t.split == 1 || (arch.hasClusters() && (t.split == 2 || t.split == 4 || t.split == 8));
+    return exists && isSplit && t.stages >= 2 && t.stages <= 64 &&
+           std::max<int64_t>(t.sharedBytes(problem), t.reservedBytes) <= mostSharedBytes(arch);
+  };
+  auto candidates = [&] {
+    constexpr size_t mostTiles = 8;
+    std::vector<TileChoice> all(ranked.begin(), ranked.begin() + std::min(ranked.size(), mostTiles));
+    // A ring that leaves room for another block, or takes the whole multiprocessor.
+    for (size_t i = 0, e = all.size(); i < e; ++i)
+      for (int64_t limit : {113 * 1024, 227 * 1024}) {
+        TileChoice other = all[i];
+        if (setStages(other, problem, std::min<int64_t>(limit, mostSharedBytes(arch))) && other.stages != all[i].stages)
+          all.push_back(other);
+      }
+    return all;
+  };
+  return choose(tuning, std::move(name), ranked.front(), isLegal, candidates);
+}
+
+int64_t GemvChoice::sharedBytes(const TileProblem &problem) const {
+  return alignTo(problem.m * divideCeil(problem.k, split) * 4, 16) + warps * problem.m * bn * 4 +
+         (split > 1 ? split * problem.m * bn * 4 : 0);
+}
+
+GemvChoice gemvRule(const TileProblem &problem, CudaArch arch) {
   GemvChoice choice;
-  int64_t blocks = divideCeil(n, choice.bn) * batch;
+  int64_t blocks = divideCeil(problem.n, choice.bn) * problem.batch;
   if (arch.hasClusters())
     for (int split = 2; split <= 8 && blocks * choice.split < 128; split *= 2)
-      if (k / split >= 256)
+      if (problem.k / split >= 256)
         choice.split = split;
-  choice.sharedBytes = alignTo(m * divideCeil(k, choice.split) * 4, 16) + choice.warps * m * choice.bn * 4 +
-                       (choice.split > 1 ? choice.split * m * choice.bn * 4 : 0);
   return choice;
 }
 
-static int64_t attentionSharedBytes(const AttentionChoice &c, int64_t d, int64_t dv, int bytes) {
-  int64_t dp = alignTo(d, 16), dvp = alignTo(dv, 16);
-  int64_t tiles = c.rows() * (dp * bytes + 16) + c.stages * c.bt * ((dp * bytes + 16) + (dvp * bytes + 16));
-  int64_t merge = c.warpsT * c.rows() * (dvp + 8) * 4;
-  return std::max(tiles, merge) + (c.split > 1 ? c.rows() * (dvp + 8) * 4 : 0);
+GemvChoice chooseGemv(const TileProblem &problem, int lanes, CudaArch arch, std::string name, Tuning &tuning) {
+  auto isLegal = [&](const GemvChoice &c) {
+    bool isSplit = c.split == 1 || (arch.hasClusters() && (c.split == 2 || c.split == 4 || c.split == 8));
+    bool hasColumns = c.bn >= lanes && c.bn % lanes == 0 && llvm::isPowerOf2_32(c.bn / lanes) && c.bn / lanes <= 32;
+    return isSplit && hasColumns && c.warps >= 1 && c.warps <= 32 &&
+           std::max(c.sharedBytes(problem), c.reservedBytes) <= mostSharedBytes(arch);
+  };
+  auto candidates = [&] {
+    std::vector<GemvChoice> all;
+    for (int bn : {16, 32, 64})
+      for (int warps : {4, 8, 16})
+        for (int split : {1, 2, 4, 8}) {
+          GemvChoice choice{{}, bn, warps, split};
+          if (isLegal(choice) && (split == 1 || problem.k / split >= 128))
+            all.push_back(choice);
+        }
+    return all;
+  };
+  return choose(tuning, std::move(name), gemvRule(problem, arch), isLegal, candidates);
 }
 
-AttentionChoice chooseAttention(int64_t rows, int64_t groups, int64_t keys, int64_t d, int64_t dv, int bytes, CudaArch arch,
-                                bool &fits) {
+int64_t AttentionChoice::sharedBytes(const AttentionProblem &problem) const {
+  int64_t dp = alignTo(problem.d, 16), dvp = alignTo(problem.dv, 16), rows = blockRows();
+  int64_t tiles = rows * (dp * problem.bytes + 16) + stages * bt * ((dp * problem.bytes + 16) + (dvp * problem.bytes + 16));
+  int64_t merge = warpsT * rows * (dvp + 8) * 4;
+  return std::max(tiles, merge) + (split > 1 ? rows * (dvp + 8) * 4 : 0);
+}
+
+static AttentionChoice attentionRule(const AttentionProblem &problem, CudaArch arch) {
   AttentionChoice choice;
-  auto blocks = [&](int64_t q) { return int64_t(divideCeil(rows, q)) * groups; };
+  auto blocks = [&](int64_t q) { return int64_t(divideCeil(problem.rows, q)) * problem.groups; };
   if (blocks(16) > 132) {
     bool isMedium = blocks(32) <= 264;
     choice.warpsQ = isMedium ? 2 : 4;
     choice.warpsT = isMedium ? 4 : 1;
     choice.bt = isMedium ? 128 : 64;
-  } else if (arch.hasClusters() && blocks(16) < 64 && keys >= 256) {
+  } else if (arch.hasClusters() && blocks(16) < 64 && problem.keys >= 256) {
     for (choice.split = 2; choice.split < 8 && blocks(16) * choice.split < 96;)
       choice.split *= 2;
   }
-  choice.stages = divideCeil(divideCeil(keys, choice.bt), choice.split) <= 1 ? 1 : 2;
-  auto tooLarge = [&] { return attentionSharedBytes(choice, d, dv, bytes) > mostSharedBytes(arch); };
+  choice.stages = divideCeil(divideCeil(problem.keys, choice.bt), choice.split) <= 1 ? 1 : 2;
+  auto tooLarge = [&] { return choice.sharedBytes(problem) > mostSharedBytes(arch); };
   if (tooLarge())
     choice.stages = 1;
   while (tooLarge() && choice.bt > 16 * choice.warpsT)
@@ -150,9 +219,46 @@ AttentionChoice chooseAttention(int64_t rows, int64_t groups, int64_t keys, int6
     choice.warpsT /= 2;
     choice.bt = std::min(choice.bt, 64);
   }
-  choice.sharedBytes = attentionSharedBytes(choice, d, dv, bytes);
-  fits = !tooLarge();
   return choice;
+}
+
+std::optional<AttentionChoice> chooseAttention(const AttentionProblem &problem, CudaArch arch, std::string name, Tuning &tuning) {
+  AttentionChoice rule = attentionRule(problem, arch);
+  auto isLegal = [&](const AttentionChoice &c) {
+    auto isPower = [](int value, int most) { return value >= 1 && value <= most && llvm::isPowerOf2_32(value); };
+    return isPower(c.warpsQ, 8) && isPower(c.warpsT, 8) && c.warpsQ * c.warpsT <= 16 && c.bt > 0 && c.bt % (16 * c.warpsT) == 0 &&
+           (c.stages == 1 || c.stages == 2) && isPower(c.split, arch.hasClusters() ? 8 : 1) &&
+           std::max(c.sharedBytes(problem), c.reservedBytes) <= mostSharedBytes(arch);
+  };
+  if (!isLegal(rule))
+    return std::nullopt;
+  auto candidates = [&] {
+    std::vector<AttentionChoice> all;
+    for (auto [warpsQ, warpsT, bt] :
+         {std::array{1, 4, 64}, {1, 4, 128}, {2, 2, 64}, {2, 4, 64}, {2, 4, 128}, {4, 1, 64}, {4, 2, 64}})
+      for (int split : {1, 2, 4, 8}) {
+        int64_t blocks = int64_t(divideCeil(problem.rows, 16 * warpsQ)) * problem.groups * split;
+        if (split > 1 && (blocks > 132 || problem.keys / split < 64))
+          continue;
+        AttentionChoice choice{{}, warpsQ, warpsT, bt, 1, split};
+        choice.stages = divideCeil(divideCeil(problem.keys, bt), split) <= 1 ? 1 : 2;
+        if (isLegal(choice))
+          all.push_back(choice);
+      }
+    return all;
+  };
+  return choose(tuning, std::move(name), rule, isLegal, candidates);
+}
+
+DepthwiseChoice chooseDepthwise(std::string name, Tuning &tuning) {
+  auto isLegal = [](const DepthwiseChoice &c) { return c.threads >= 32 && c.threads <= 1024 && c.threads % 32 == 0; };
+  auto candidates = [] {
+    std::vector<DepthwiseChoice> all;
+    for (int threads : {64, 128, 256})
+      all.push_back({{}, threads});
+    return all;
+  };
+  return choose(tuning, std::move(name), DepthwiseChoice(), isLegal, candidates);
 }
 
 } // namespace ogc::codegen

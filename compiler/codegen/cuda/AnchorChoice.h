@@ -1,51 +1,92 @@
 //===- AnchorChoice.h - tiles of the hand-written templates ---------------===//
 //
-// The rules of device/README.md, from shapes and the architecture alone; a tuning file may replace their results.
+// The rules of device/README.md, from shapes and the architecture alone, and what a tuner should try besides.
 //
 #ifndef OGC_CODEGEN_CUDA_ANCHORCHOICE_H
 #define OGC_CODEGEN_CUDA_ANCHORCHOICE_H
 
 #include "compiler/codegen/cuda/Schedules.h"
+#include "compiler/codegen/cuda/Tuning.h"
 
 namespace ogc::codegen {
 
+/// A product of `batch` times M x N x K.
+struct TileProblem {
+  int64_t batch = 1, m = 1, n = 1, k = 1;
+  int bytes = 2;           ///< of an element
+  bool transposed = false; ///< B is stored [N, K]
+  bool isNarrow = false;   ///< A is loaded in pieces below four bytes
+};
+
 /// `ogc::gemm` and `ogc::conv`.
-struct TileChoice {
+struct TileChoice : LaunchPolicy {
   int bm = 64, bn = 64, bk = 64;          ///< block tile
   int warpsM = 2, warpsN = 2, warpsK = 1; ///< warpgroups with the wide engine
   bool isWide = false;                    ///< products by wgmma, which exists on sm_90a alone
   int stages = 2, split = 1;
-  int sharedBytes = 0;
-  Trigger trigger = Trigger::AfterWait;
+
   int threads() const { return 32 * warpsM * warpsN * warpsK * (isWide ? 4 : 1); }
+  int sharedBytes(const TileProblem &problem) const;
+  template <typename Visitor> void visit(Visitor &&visit) {
+    visit("bm", bm), visit("bn", bn), visit("bk", bk), visit("wm", warpsM), visit("wn", warpsN), visit("wk", warpsK);
+    visit("wide", isWide), visit("stages", stages), visit("split", split);
+    visitPolicy(visit);
+  }
 };
 
-/// A product of `batch` times M x N x K with elements of `bytes`; `transposed` when B is stored [N, K];
-/// `isNarrow` when A is loaded in pieces below four bytes.
-TileChoice chooseTile(int64_t batch, int64_t m, int64_t n, int64_t k, int bytes, bool transposed, bool isNarrow, CudaArch arch);
+/// All tiles that the templates can run, by estimated time; never empty.
+std::vector<TileChoice> rankTiles(const TileProblem &problem, CudaArch arch);
+/// The rule's tile, unless the tuning knows a better one for `name`, which is the problem in words.
+TileChoice chooseTile(const TileProblem &problem, CudaArch arch, std::string name, Tuning &tuning);
 
 /// `ogc::gemv`.
-struct GemvChoice {
+struct GemvChoice : LaunchPolicy {
   int bn = 32, warps = 8, split = 1;
-  int64_t sharedBytes = 0;
-  Trigger trigger = Trigger::AfterWait;
+
+  int64_t sharedBytes(const TileProblem &problem) const;
+  template <typename Visitor> void visit(Visitor &&visit) {
+    visit("bn", bn), visit("warps", warps), visit("split", split);
+    visitPolicy(visit);
+  }
 };
 
-GemvChoice chooseGemv(int64_t batch, int64_t m, int64_t n, int64_t k, CudaArch arch);
+/// The rule alone.
+GemvChoice gemvRule(const TileProblem &problem, CudaArch arch);
+/// `lanes` is the vector of B's loads and of the epilogue, which BN has to be a multiple of.
+GemvChoice chooseGemv(const TileProblem &problem, int lanes, CudaArch arch, std::string name, Tuning &tuning);
+
+/// `rows` query rows (queries times heads of a group) for each of `groups` key heads; `keys` keys.
+struct AttentionProblem {
+  int64_t rows = 1, groups = 1, keys = 1, d = 64, dv = 64;
+  int bytes = 2;
+};
 
 /// `ogc::attention`.
-struct AttentionChoice {
+struct AttentionChoice : LaunchPolicy {
   int warpsQ = 1, warpsT = 4, bt = 64, stages = 2, split = 1;
-  int64_t sharedBytes = 0;
-  Trigger trigger = Trigger::AfterWait;
-  int rows() const { return 16 * warpsQ; }
+
+  int blockRows() const { return 16 * warpsQ; }
   int threads() const { return 32 * warpsQ * warpsT; }
+  int64_t sharedBytes(const AttentionProblem &problem) const;
+  template <typename Visitor> void visit(Visitor &&visit) {
+    visit("wq", warpsQ), visit("wt", warpsT), visit("bt", bt), visit("stages", stages), visit("split", split);
+    visitPolicy(visit);
+  }
 };
 
-/// `rows` query rows (queries times heads of a group) for each of `groups` key heads; `keys` keys. False in `fits` when no form
-/// has enough shared memory.
-AttentionChoice chooseAttention(int64_t rows, int64_t groups, int64_t keys, int64_t d, int64_t dv, int bytes, CudaArch arch,
-                                bool &fits);
+/// Nothing when no form has enough shared memory.
+std::optional<AttentionChoice> chooseAttention(const AttentionProblem &problem, CudaArch arch, std::string name, Tuning &tuning);
+
+/// `ogc::depthwise`.
+struct DepthwiseChoice : LaunchPolicy {
+  int threads = 128;
+  template <typename Visitor> void visit(Visitor &&visit) {
+    visit("threads", threads);
+    visitPolicy(visit);
+  }
+};
+
+DepthwiseChoice chooseDepthwise(std::string name, Tuning &tuning);
 
 /// Shared memory that a block may have, in bytes.
 int64_t mostSharedBytes(CudaArch arch);

@@ -17,11 +17,18 @@ namespace ogc::codegen {
 
 namespace {
 
+/// A kernel, or another choice for it.
+struct Printed {
+  KernelText text;
+  unsigned kernel = 0;             ///< index into the kernel list
+  std::optional<unsigned> variant; ///< of that kernel
+};
+
 /// Some kernels of one architecture, compiled together.
 struct Program {
   std::string name;
-  unsigned arch = 0;             ///< index into the options' list
-  std::vector<unsigned> kernels; ///< indices into the kernel list
+  unsigned arch = 0; ///< index into the options' list
+  std::vector<const Printed *> kernels;
   std::string source;
   std::vector<std::string> options;
   std::vector<char> cubin;
@@ -55,18 +62,18 @@ static std::vector<std::string> optionsFor(CudaArch arch) {
 }
 
 /// Groups kernels into programs of about `programCost`, in order: the same kernels always make the same programs.
-static void addPrograms(ArrayRef<KernelText> texts, CudaArch arch, unsigned archIndex, std::vector<Program> &programs) {
+static void addPrograms(ArrayRef<Printed> printed, CudaArch arch, unsigned archIndex, std::vector<Program> &programs) {
   unsigned cost = programCost;
-  for (auto [i, text] : llvm::enumerate(texts)) {
-    if (cost + text.cost > programCost) {
+  for (const Printed &kernel : printed) {
+    if (cost + kernel.text.cost > programCost) {
       Program &program = programs.emplace_back();
       program.name = arch.name() + "_" + std::to_string(programs.size() - 1);
       program.arch = archIndex;
       program.options = optionsFor(arch);
       cost = 0;
     }
-    cost += text.cost;
-    programs.back().kernels.push_back(i);
+    cost += kernel.text.cost;
+    programs.back().kernels.push_back(&kernel);
   }
 }
 
@@ -127,68 +134,118 @@ static void report(const Program &program, ArrayRef<kern::KernelOp> kernels) {
     if (paragraph.contains("): warning"))
       continue;
     size_t owner = 0;
-    for (auto [position, index] : llvm::enumerate(program.kernels)) {
-      std::string name = kern::KernelOp(kernels[index]).getSymName().str();
+    for (auto [position, printed] : llvm::enumerate(program.kernels)) {
+      const std::string &name = printed->text.name;
       if (paragraph.ltrim().starts_with(name + "(") || paragraph.contains("of " + name + "\n") ||
           paragraph.ends_with("of " + name))
         owner = position;
     }
     texts[owner] += "\n" + paragraph.str();
   }
-  for (auto [index, text] : llvm::zip_equal(program.kernels, texts)) {
-    kern::KernelOp kernel = kernels[index];
+  for (auto [printed, text] : llvm::zip_equal(program.kernels, texts)) {
+    kern::KernelOp kernel = kernels[printed->kernel];
     if (!text.empty())
-      emitError(kernel.getLoc()) << "kernel '" << kernel.getSymName() << "' does not compile for "
+      emitError(kernel.getLoc()) << "kernel '" << printed->text.name << "' does not compile for "
                                  << StringRef(program.name).rsplit('_').first << " (ONNX node " << nodeNames(kernel.getLoc())
                                  << "): " << text;
   }
 }
 
-FailureOr<CudaModule> compileKernels(ArrayRef<kern::KernelOp> kernels, const CudaOptions &options) {
-  CudaModule result;
-  std::vector<Program> programs;
+/// Prints the other choices for a kernel; `own` is the result of printing it, with all candidates.
+static LogicalResult printVariants(kern::KernelOp kernel, unsigned index, CudaArch arch, const Tuning &own, CudaKernel &out,
+                                   std::vector<Printed> &printed) {
+  out.variants.push_back({own.problem, own.chosen.str(), out.name, 0, out.launch});
   bool ok = true;
-  if (kernels.empty()) {
-    for (const std::string &name : options.archs)
-      result.archs.push_back({name, {}, {}});
-    return result;
+  for (const Knobs &knobs : own.candidates) {
+    if (knobs == own.chosen)
+      continue;
+    // The entry point is called after the symbol.
+    OwningOpRef<kern::KernelOp> copy = kernel.clone();
+    copy->setSymName((kernel.getSymName() + "_v" + Twine(out.variants.size())).str());
+    Tuning forced;
+    forced.forced = knobs;
+    FailureOr<KernelText> text = printKernel(*copy, arch, forced);
+    ok &= succeeded(text);
+    if (failed(text) || !(forced.chosen == knobs))
+      continue;
+    out.variants.push_back({own.problem, knobs.str(), text->name, 0, text->launch});
+    printed.push_back({std::move(*text), index, out.variants.size() - 1});
   }
-  Location loc = kern::KernelOp(kernels.front()).getLoc();
+  return success(ok);
+}
+
+/// Prints all kernels for one architecture.
+static LogicalResult printAll(ArrayRef<kern::KernelOp> kernels, CudaArch arch, const CudaOptions &options, CudaArchModule &module,
+                              std::vector<Printed> &printed) {
+  bool ok = true;
+  for (auto [index, kernel] : llvm::enumerate(kernels)) {
+    Tuning tuning;
+    if (options.tuning)
+      tuning.tables.push_back(options.tuning);
+    if (options.useShippedTuning)
+      tuning.tables.push_back(&TuningTable::builtin(arch));
+    tuning.collect = options.candidates;
+    FailureOr<KernelText> text = printKernel(kernel, arch, tuning);
+    CudaKernel &out = module.kernels.emplace_back();
+    out.name = kern::KernelOp(kernel).getSymName().str();
+    ok &= succeeded(text);
+    if (failed(text))
+      continue;
+    out.launch = text->launch;
+    printed.push_back({std::move(*text), unsigned(index), std::nullopt});
+    if (options.candidates)
+      ok &= succeeded(printVariants(kernel, index, arch, tuning, out, printed));
+  }
+  return success(ok);
+}
+
+/// Prints all kernels for all architectures and groups them into programs, which point into `printed`.
+static LogicalResult makePrograms(ArrayRef<kern::KernelOp> kernels, const CudaOptions &options, CudaModule &result,
+                                  std::vector<std::vector<Printed>> &printed, std::vector<Program> &programs) {
+  bool ok = true;
+  printed.resize(options.archs.size());
   for (auto [archIndex, name] : llvm::enumerate(options.archs)) {
     FailureOr<CudaArch> arch = CudaArch::parse(name);
     CudaArchModule &module = result.archs.emplace_back();
     module.arch = name;
     if (failed(arch))
-      return emitError(loc) << "CUDA architecture '" << name << "' is not of the form sm_90";
-    std::vector<KernelText> texts;
-    for (kern::KernelOp kernel : kernels) {
-      FailureOr<KernelText> text = printKernel(kernel, *arch);
-      ok &= succeeded(text);
-      texts.push_back(succeeded(text) ? std::move(*text) : KernelText());
-      module.kernels.push_back({kernel.getSymName().str(), 0, texts.back().launch});
-    }
+      return emitError(kern::KernelOp(kernels.front()).getLoc()) << "CUDA architecture '" << name << "' is not of the form sm_90";
+    ok &= succeeded(printAll(kernels, *arch, options, module, printed[archIndex]));
     if (!ok)
       continue;
     size_t first = programs.size();
-    addPrograms(texts, *arch, archIndex, programs);
+    addPrograms(printed[archIndex], *arch, archIndex, programs);
     for (Program &program : MutableArrayRef(programs).drop_front(first)) {
       std::vector<KernelText> parts;
-      for (unsigned i : program.kernels)
-        parts.push_back(texts[i]);
+      for (const Printed *kernel : program.kernels)
+        parts.push_back(kernel->text);
       program.source = programText(parts);
       if (!options.dumpDir.empty())
         dump(program, options.dumpDir);
     }
   }
-  if (!ok)
+  return success(ok);
+}
+
+FailureOr<CudaModule> compileKernels(ArrayRef<kern::KernelOp> kernels, const CudaOptions &options) {
+  CudaModule result;
+  if (kernels.empty()) {
+    for (const std::string &name : options.archs)
+      result.archs.push_back({name, {}, {}});
+    return result;
+  }
+  std::vector<std::vector<Printed>> printed;
+  std::vector<Program> programs;
+  if (failed(makePrograms(kernels, options, result, printed, programs)))
     return failure();
   if (programs.empty())
     return result;
 
   llvm::Expected<const Nvrtc *> nvrtc = Nvrtc::get();
   if (!nvrtc)
-    return emitError(loc) << llvm::toString(nvrtc.takeError());
+    return emitError(kern::KernelOp(kernels.front()).getLoc()) << llvm::toString(nvrtc.takeError());
   compilePrograms(programs, **nvrtc, options);
+  bool ok = true;
   for (Program &program : programs) {
     if (!program.error.empty()) {
       report(program, kernels);
@@ -196,8 +253,12 @@ FailureOr<CudaModule> compileKernels(ArrayRef<kern::KernelOp> kernels, const Cud
       continue;
     }
     CudaArchModule &module = result.archs[program.arch];
-    for (unsigned i : program.kernels)
-      module.kernels[i].cubin = module.cubins.size();
+    for (const Printed *kernel : program.kernels) {
+      CudaKernel &out = module.kernels[kernel->kernel];
+      (kernel->variant ? out.variants[*kernel->variant].cubin : out.cubin) = module.cubins.size();
+      if (!kernel->variant && !out.variants.empty())
+        out.variants.front().cubin = module.cubins.size();
+    }
     module.cubins.push_back(std::move(program.cubin));
     ++result.programs;
     result.cacheHits += program.wasCached;

@@ -4,6 +4,7 @@
 
 #include "compiler/codegen/cuda/KernelCache.h"
 #include "compiler/codegen/cuda/KernelText.h"
+#include "compiler/codegen/cuda/Tuning.h"
 
 namespace ogc::codegen {
 
@@ -12,6 +13,17 @@ struct CudaOptions {
   std::string cacheDir = KernelCache::defaultFolder(); ///< empty: no cache
   unsigned threads = 0;                                ///< 0: as many as cores
   std::string dumpDir;                                 ///< the programs' text is written here; empty: nowhere
+  const TuningTable *tuning = nullptr;                 ///< searched before the shipped tables
+  bool useShippedTuning = true;
+  bool candidates = false; ///< compile every other choice of a kernel too, for a tuner to measure
+};
+
+/// Another choice for a kernel.
+struct CudaVariant {
+  std::string problem, knobs; ///< a line of a tuning table
+  std::string name;           ///< entry point
+  uint32_t cubin = 0;
+  LaunchShape launch;
 };
 
 /// One kernel of an architecture.
@@ -19,6 +31,7 @@ struct CudaKernel {
   std::string name;   ///< symbol of the kern.kernel, also the entry point in the cubin
   uint32_t cubin = 0; ///< index into `CudaArchModule::cubins`
   LaunchShape launch;
+  std::vector<CudaVariant> variants; ///< with candidates: all of them, the kernel's own choice first
 };
 
 struct CudaArchModule {

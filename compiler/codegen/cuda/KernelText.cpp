@@ -172,20 +172,20 @@ static LogicalResult checkName(kern::KernelOp kernel) {
   return emitError(kernel.getLoc()) << "kernel name '" << name << "' is no C++ identifier";
 }
 
-FailureOr<KernelText> printKernel(kern::KernelOp kernel, CudaArch arch) {
+FailureOr<KernelText> printKernel(kern::KernelOp kernel, CudaArch arch, Tuning &tuning) {
   if (failed(checkName(kernel)))
     return failure();
   bool fits = false;
   if (kernel.getSchedule() == kern::Schedule::Row) {
-    FailureOr<KernelText> text = printRow(kernel, arch, fits);
+    FailureOr<KernelText> text = printRow(kernel, arch, tuning, fits);
     if (fits)
       return text;
   } else if (kernel.getSchedule() != kern::Schedule::Pointwise) {
-    FailureOr<KernelText> text = printAnchor(kernel, arch, fits);
+    FailureOr<KernelText> text = printAnchor(kernel, arch, tuning, fits);
     if (fits)
       return text;
   }
-  return printPointwise(kernel, arch);
+  return printPointwise(kernel, arch, tuning);
 }
 
 } // namespace ogc::codegen

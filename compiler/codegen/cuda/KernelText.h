@@ -20,6 +20,9 @@ struct CudaArch {
   bool hasClusters() const { return major >= 9; }
 };
 
+/// When `griddepcontrol.launch_dependents` runs.
+enum class Trigger { Start = 0, AfterWait = 1, AfterMainLoop = 2 };
+
 /// How a kernel is launched; fixed at compile time.
 struct LaunchShape {
   uint32_t grid = 1;    ///< blocks, one-dimensional
@@ -27,6 +30,8 @@ struct LaunchShape {
   uint32_t cluster = 1; ///< blocks a cluster
   uint32_t dynamicSharedBytes = 0;
 };
+
+struct Tuning;
 
 struct KernelText {
   std::string name;                 ///< entry point
@@ -39,7 +44,7 @@ struct KernelText {
 
 /// Prints a kernel for an architecture; a schedule that does not fit the body falls back to `pointwise`.
 /// Emits an error that names the operation and its ONNX node when something has no CUDA form.
-mlir::FailureOr<KernelText> printKernel(kern::KernelOp kernel, CudaArch arch);
+mlir::FailureOr<KernelText> printKernel(kern::KernelOp kernel, CudaArch arch, Tuning &tuning);
 
 } // namespace ogc::codegen
 

@@ -13,10 +13,13 @@ namespace ogc::codegen {
 
 namespace {
 
-struct PointwiseChoice {
-  unsigned threads;   ///< a block
-  unsigned mostLanes; ///< neighbouring elements a thread may take
-  Trigger trigger;
+struct PointwiseChoice : LaunchPolicy {
+  unsigned threads = 256; ///< a block
+  unsigned mostLanes = 1; ///< neighbouring elements a thread may take
+  template <typename Visitor> void visit(Visitor &&visit) {
+    visit("threads", threads), visit("lanes", mostLanes);
+    visitPolicy(visit);
+  }
 };
 
 /// Results of one shape; they share the threads.
@@ -29,14 +32,29 @@ struct Group {
 } // namespace
 
 /// Wide accesses pay once the machine is full; before, more threads hide more latency.
-static PointwiseChoice choosePointwise(int64_t elements, unsigned bytes, CudaArch arch) {
-  PointwiseChoice choice{256, std::max(1u, 16 / bytes), Trigger::AfterWait};
+static PointwiseChoice choosePointwise(int64_t elements, unsigned bytes, Tuning &tuning) {
+  PointwiseChoice rule;
+  rule.mostLanes = std::max(1u, 16 / bytes);
+  rule.trigger = Trigger::Start; // short kernels: the next one loads its weights meanwhile
   constexpr int64_t threadsThatFill = 132 * 256;
-  while (choice.mostLanes > 1 && elements / choice.mostLanes < threadsThatFill)
-    choice.mostLanes /= 2;
+  while (rule.mostLanes > 1 && elements / rule.mostLanes < threadsThatFill)
+    rule.mostLanes /= 2;
   if (elements < 132 * 256)
-    choice.threads = 128;
-  return choice;
+    rule.threads = 128;
+  auto isLegal = [&](const PointwiseChoice &c) {
+    return c.threads >= 32 && c.threads <= 1024 && c.threads % 32 == 0 && c.mostLanes >= 1 && c.mostLanes <= 16 &&
+           llvm::isPowerOf2_32(c.mostLanes) && c.reservedBytes <= 48 * 1024;
+  };
+  auto candidates = [&] {
+    std::vector<PointwiseChoice> all;
+    for (unsigned lanes : {rule.mostLanes, rule.mostLanes * 2, rule.mostLanes / 2})
+      for (unsigned threads : {64u, 128u, 256u})
+        if (lanes >= 1 && lanes * bytes <= 16)
+          all.push_back({{}, threads, lanes});
+    return all;
+  };
+  std::string problem = "pointwise " + std::to_string(elements) + "x" + std::to_string(bytes);
+  return choose(tuning, problem, rule, isLegal, candidates);
 }
 
 static SmallVector<Group> groupResults(Operation *yield) {
@@ -106,7 +124,7 @@ static void emitGroup(KernelBody &body, KernelBody &element, const Group &group,
   cloneLanes(b, element.getBlock(), analysis, mappings);
 }
 
-FailureOr<KernelText> printPointwise(kern::KernelOp kernel, CudaArch arch) {
+FailureOr<KernelText> printPointwise(kern::KernelOp kernel, CudaArch arch, Tuning &tuning) {
   Location loc = kernel.getLoc();
   SmallVector<Group> groups = groupResults(kernel.getBody().front().getTerminator());
   int64_t total = 0;
@@ -117,7 +135,7 @@ FailureOr<KernelText> printPointwise(kern::KernelOp kernel, CudaArch arch) {
   }
   for (Value input : kernel.getBody().getArguments())
     bytes = std::max(bytes, cudaElementBytes(bufferType(input).getElementType()));
-  PointwiseChoice choice = choosePointwise(total, bytes, arch);
+  PointwiseChoice choice = choosePointwise(total, bytes, tuning);
 
   KernelBody body(kernel);
   OpBuilder &b = body.getBuilder();
@@ -149,7 +167,8 @@ FailureOr<KernelText> printPointwise(kern::KernelOp kernel, CudaArch arch) {
   if (!ok)
     return failure();
   body.finish();
-  return printEntry(kernel, body, LaunchShape{uint32_t(blocks), choice.threads, 1, 0}, choice.trigger);
+  return printEntry(kernel, body, LaunchShape{uint32_t(blocks), choice.threads, 1, uint32_t(choice.reservedBytes)},
+                    choice.trigger);
 }
 
 } // namespace ogc::codegen

@@ -18,20 +18,39 @@ namespace ogc::codegen {
 
 namespace {
 
-struct RowChoice {
-  unsigned lanes;       ///< neighbouring elements of one access
-  unsigned threadsARow; ///< a multiple of 32
-  unsigned rowsABlock;  ///< more than one only with a warp a row
-  unsigned columns;     ///< groups of `lanes` elements of a thread
-  bool unrolled;        ///< columns are straight-line code and stay in registers
-  Trigger trigger;
+/// The numbers that are chosen, and what follows from them.
+struct RowChoice : LaunchPolicy {
+  unsigned lanes = 1;        ///< neighbouring elements of one access
+  unsigned threadsARow = 32; ///< a multiple of 32
+  unsigned rowsABlock = 1;   ///< more than one only with a warp a row
+  unsigned columns = 0;      ///< groups of `lanes` elements of a thread
+  bool unrolled = true;      ///< columns are straight-line code and stay in registers
+
+  template <typename Visitor> void visit(Visitor &&visit) {
+    visit("lanes", lanes), visit("threads", threadsARow), visit("rows", rowsABlock);
+    visitPolicy(visit);
+  }
 };
 
 } // namespace
 
-static RowChoice chooseRow(int64_t rows, int64_t width, unsigned mostLanes, CudaArch arch) {
-  RowChoice choice{mostLanes, 32, 1, 0, true, Trigger::AfterWait};
-  constexpr int64_t mostElementsALane = 32, manyRows = 64, blocksThatFill = 132;
+static constexpr int64_t mostElementsALane = 32;
+
+/// Fills what follows from the chosen numbers for rows of `width` elements.
+static void completeRow(RowChoice &choice, int64_t width) {
+  choice.columns = llvm::divideCeil(width / choice.lanes, choice.threadsARow);
+  choice.unrolled = choice.columns * choice.lanes <= mostElementsALane;
+  if (!choice.unrolled) { // loops take single elements
+    choice.lanes = 1;
+    choice.columns = llvm::divideCeil(width, choice.threadsARow);
+  }
+}
+
+static RowChoice rowRule(int64_t rows, int64_t width, unsigned mostLanes) {
+  RowChoice choice;
+  choice.lanes = mostLanes;
+  choice.trigger = Trigger::Start; // short kernels: the next one loads its weights meanwhile
+  constexpr int64_t manyRows = 64, blocksThatFill = 132;
   if (width <= 256)
     while (choice.lanes > 1 && width / choice.lanes < 32)
       choice.lanes /= 2;
@@ -48,18 +67,39 @@ static RowChoice chooseRow(int64_t rows, int64_t width, unsigned mostLanes, Cuda
     while (choice.rowsABlock < 8 && rows % (choice.rowsABlock * 2) == 0 && rows / (choice.rowsABlock * 2) >= blocksThatFill)
       choice.rowsABlock *= 2;
   }
-  choice.columns = llvm::divideCeil(units, choice.threadsARow);
-  choice.unrolled = choice.columns * choice.lanes <= mostElementsALane;
-  if (!choice.unrolled) { // loops take single elements
-    choice.lanes = 1;
-    choice.columns = llvm::divideCeil(width, choice.threadsARow);
-  }
   return choice;
 }
 
-/// Elements that one access may take: the rows of all buffers must lie in their innermost dimension, as a multiple of it.
-static unsigned mostRowLanes(kern::KernelOp kernel, int64_t rows, int64_t width) {
-  unsigned bytes = 1;
+static RowChoice chooseRow(int64_t rows, int64_t width, unsigned mostLanes, unsigned bytes, Tuning &tuning) {
+  RowChoice rule = rowRule(rows, width, mostLanes);
+  auto isLegal = [&](const RowChoice &c) {
+    return c.lanes >= 1 && mostLanes % c.lanes == 0 && c.threadsARow >= 32 && c.threadsARow % 32 == 0 && c.rowsABlock >= 1 &&
+           c.threadsARow * c.rowsABlock <= 1024 && rows % c.rowsABlock == 0 && (c.rowsABlock == 1 || c.threadsARow == 32) &&
+           c.reservedBytes <= 48 * 1024;
+  };
+  auto candidates = [&] {
+    std::vector<RowChoice> all;
+    for (unsigned lanes = mostLanes; lanes >= 1; lanes /= 2)
+      for (unsigned threads : {32u, 64u, 128u, 256u, 512u}) {
+        RowChoice choice = rule;
+        choice.lanes = lanes;
+        choice.threadsARow = threads;
+        for (choice.rowsABlock = 1; choice.rowsABlock <= 4; choice.rowsABlock *= 2)
+          if (isLegal(choice) && width / lanes >= threads / 2 && width / threads <= mostElementsALane)
+            all.push_back(choice);
+      }
+    return all;
+  };
+  std::string problem = ("row " + Twine(rows) + "x" + Twine(width) + "x" + Twine(bytes) + " v" + Twine(mostLanes)).str();
+  RowChoice choice = choose(tuning, problem, rule, isLegal, candidates);
+  completeRow(choice, width);
+  return choice;
+}
+
+/// Elements that one access may take, and the widest element: the rows of all buffers must lie in their innermost dimension, as a
+/// multiple of it.
+static unsigned mostRowLanes(kern::KernelOp kernel, int64_t rows, int64_t width, unsigned &bytes) {
+  bytes = 1;
   SmallVector<Value> tensors(kernel.getBody().getArguments());
   llvm::append_range(tensors, kernel.getBody().front().getTerminator()->getOperands());
   for (Value tensor : tensors) {
@@ -331,16 +371,18 @@ LogicalResult RowPrinter::emit() {
   return success();
 }
 
-FailureOr<KernelText> printRow(kern::KernelOp kernel, CudaArch arch, bool &fits) {
+FailureOr<KernelText> printRow(kern::KernelOp kernel, CudaArch arch, Tuning &tuning, bool &fits) {
   FailureOr<RowPlan> plan = RowPlan::analyze(kernel.getBody().front());
   fits = succeeded(plan) && plan->rows > 0 && plan->width > 0 && plan->rows <= (int64_t(1) << 30);
   if (!fits)
     return failure();
-  RowChoice choice = chooseRow(plan->rows, plan->width, mostRowLanes(kernel, plan->rows, plan->width), arch);
+  unsigned bytes = 1, mostLanes = mostRowLanes(kernel, plan->rows, plan->width, bytes);
+  RowChoice choice = chooseRow(plan->rows, plan->width, mostLanes, bytes, tuning);
   RowPrinter printer(kernel, *plan, choice);
   if (failed(printer.emit()))
     return failure();
-  LaunchShape launch{uint32_t(plan->rows / choice.rowsABlock), choice.threadsARow * choice.rowsABlock, 1, 0};
+  LaunchShape launch{uint32_t(plan->rows / choice.rowsABlock), choice.threadsARow * choice.rowsABlock, 1,
+                     uint32_t(choice.reservedBytes)};
   FailureOr<KernelText> text = printEntry(kernel, printer.getBody(), launch, choice.trigger);
   if (succeeded(text))
     text->cost = 2;

@@ -1,20 +1,18 @@
 //===- Schedules.h - the ways a kernel body becomes CUDA C++ --------------===//
 //
 // Each schedule prints one kern.kernel. The numbers that decide its speed are chosen in one function `chooseX`, from shapes and
-// the architecture alone, so that a tuning file can replace them.
+// the architecture alone, and a tuning table may replace them (Tuning.h).
 //
 #ifndef OGC_CODEGEN_CUDA_SCHEDULES_H
 #define OGC_CODEGEN_CUDA_SCHEDULES_H
 
 #include "compiler/codegen/cuda/CudaPrinter.h"
 #include "compiler/codegen/cuda/KernelText.h"
+#include "compiler/codegen/cuda/Tuning.h"
 #include "compiler/codegen/scalar/ElementEmitter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace ogc::codegen {
-
-/// When `griddepcontrol.launch_dependents` runs.
-enum class Trigger { Start = 0, AfterWait = 1, AfterMainLoop = 2 };
 
 /// A function over the buffers of a kernel, in a module of its own: schedules build its body, then print it.
 class KernelBody {
@@ -64,12 +62,12 @@ mlir::FailureOr<KernelText> printEntry(kern::KernelOp kernel, KernelBody &body, 
 /// The fields of a text that do not depend on the schedule.
 KernelText startText(kern::KernelOp kernel);
 
-mlir::FailureOr<KernelText> printPointwise(kern::KernelOp kernel, CudaArch arch);
+mlir::FailureOr<KernelText> printPointwise(kern::KernelOp kernel, CudaArch arch, Tuning &tuning);
 /// Failure without a message (`fits` is false) when the body has no rows.
-mlir::FailureOr<KernelText> printRow(kern::KernelOp kernel, CudaArch arch, bool &fits);
+mlir::FailureOr<KernelText> printRow(kern::KernelOp kernel, CudaArch arch, Tuning &tuning, bool &fits);
 /// matmul, conv, depthwise_conv, attention. Failure without a message (`fits` is false) when the template does not take the
 /// operands.
-mlir::FailureOr<KernelText> printAnchor(kern::KernelOp kernel, CudaArch arch, bool &fits);
+mlir::FailureOr<KernelText> printAnchor(kern::KernelOp kernel, CudaArch arch, Tuning &tuning, bool &fits);
 
 } // namespace ogc::codegen
 

@@ -358,6 +358,14 @@ Status CudaContext::timeLaunch(size_t graph, double &outMicroseconds) {
   return Status();
 }
 
+Status CudaContext::selectVariant(uint32_t kernel, uint32_t variant) {
+  CurrentContext current(api_, engine_->context());
+  OGC_RETURN_IF_ERROR(current.status());
+  OGC_RETURN_IF_ERROR(synchronizeCurrent());
+  execs_.emplace(engine_->execPool(), graphs_.size()); // gives back all that was built with the old choice
+  return engine_->selectVariant(kernel, variant);
+}
+
 Status CudaContext::setOrder(uint64_t seed) {
   return seed == 0 ? Status() : Status(Code::Unsupported, "a random order is only possible on the cpu device");
 }

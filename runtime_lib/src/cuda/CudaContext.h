@@ -35,6 +35,7 @@ public:
   void *stream() const override { return stream_; }
   Status timeLaunch(size_t graph, double &outMicroseconds) override;
   size_t executableNodes(size_t graph) const override { return graphs_[graph].executableNodes; }
+  Status selectVariant(uint32_t kernel, uint32_t variant) override;
   Status setOrder(uint64_t seed) override;
 
 private:

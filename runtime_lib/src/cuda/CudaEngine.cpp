@@ -60,36 +60,48 @@ Status CudaEngine::openDevice(int ordinal) {
 
 Status CudaEngine::loadKernels() {
   const fb::Manifest &manifest = bundle_->manifest();
-  std::vector<CUmodule> moduleOfBlob(manifest.blobs()->size(), nullptr);
+  moduleOfBlob_.assign(manifest.blobs()->size(), nullptr);
   for (unsigned i = 0; i < manifest.blobs()->size(); ++i) {
     const fb::Blob &blob = *manifest.blobs()->Get(i);
     if (blob.kind() != fb::BlobKind::Cubin || blob.name()->string_view() != arch_)
       continue;
-    OGC_CUDA(api_, cuModuleLoadData, &moduleOfBlob[i], bundle_->blob(i).data());
-    modules_.push_back(moduleOfBlob[i]);
+    OGC_CUDA(api_, cuModuleLoadData, &moduleOfBlob_[i], bundle_->blob(i).data());
+    modules_.push_back(moduleOfBlob_[i]);
   }
   kernels_.resize(manifest.kernels()->size());
   for (unsigned i = 0; i < manifest.kernels()->size(); ++i) {
     const fb::Kernel &kernel = *manifest.kernels()->Get(i);
-    for (unsigned j = 0; kernel.cuda() && j < kernel.cuda()->size(); ++j) {
-      const fb::CudaKernel &launch = *kernel.cuda()->Get(j);
-      CUmodule module = moduleOfBlob[launch.cubin()];
-      if (!module)
-        continue;
-      LoadedKernel &loaded = kernels_[i];
-      CUfunction function = nullptr;
-      OGC_CUDA(api_, cuModuleGetFunction, &function, module, launch.entry()->c_str());
-      // One carveout for all kernels: a change between neighbours keeps them from overlapping.
-      OGC_CUDA(api_, cuFuncSetAttribute, function, kFuncPreferredCarveout, 100);
-      if (launch.shared_bytes() != 0)
-        OGC_CUDA(api_, cuFuncSetAttribute, function, kFuncMaxDynamicSharedBytes, static_cast<int>(launch.shared_bytes()));
-      const fb::Dim3 &cluster = *launch.cluster();
-      if (cluster.x() * cluster.y() * cluster.z() > 8)
-        OGC_CUDA(api_, cuFuncSetAttribute, function, kFuncNonPortableCluster, 1);
-      loaded = {function, &launch};
-    }
+    for (unsigned j = 0; kernel.cuda() && j < kernel.cuda()->size(); ++j)
+      OGC_RETURN_IF_ERROR(loadKernel(*kernel.cuda()->Get(j), kernels_[i]));
   }
   return Status();
+}
+
+Status CudaEngine::loadKernel(const fb::CudaKernel &launch, LoadedKernel &out) {
+  CUmodule module = moduleOfBlob_[launch.cubin()];
+  if (!module)
+    return Status();
+  CUfunction function = nullptr;
+  OGC_CUDA(api_, cuModuleGetFunction, &function, module, launch.entry()->c_str());
+  // One carveout for all kernels: a change between neighbours keeps them from overlapping.
+  OGC_CUDA(api_, cuFuncSetAttribute, function, kFuncPreferredCarveout, 100);
+  if (launch.shared_bytes() != 0)
+    OGC_CUDA(api_, cuFuncSetAttribute, function, kFuncMaxDynamicSharedBytes, static_cast<int>(launch.shared_bytes()));
+  const fb::Dim3 &cluster = *launch.cluster();
+  if (cluster.x() * cluster.y() * cluster.z() > 8)
+    OGC_CUDA(api_, cuFuncSetAttribute, function, kFuncNonPortableCluster, 1);
+  out = {function, &launch};
+  return Status();
+}
+
+Status CudaEngine::selectVariant(uint32_t kernel, uint32_t variant) {
+  const auto *kernels = bundle_->manifest().kernels();
+  const auto *variants = kernel < kernels->size() ? kernels->Get(kernel)->variants() : nullptr;
+  if (!variants || variant >= variants->size())
+    return Status(Code::InvalidArgument, "kernel " + std::to_string(kernel) + " has no variant " + std::to_string(variant));
+  CurrentContext current(api_, context_);
+  OGC_RETURN_IF_ERROR(current.status());
+  return loadKernel(*variants->Get(variant)->kernel(), kernels_[kernel]);
 }
 
 Status CudaEngine::uploadWeights(const EngineOptions &options) {

@@ -60,10 +60,14 @@ public:
   CUdeviceptr weights() const { return weights_.address(); }
   /// Null where the bundle has no code of this kernel for the device.
   const LoadedKernel *kernel(uint32_t index) const { return kernels_[index].function ? &kernels_[index] : nullptr; }
+  /// Replaces a kernel by one of its variants, for all graphs built later. Not safe while other threads use the engine.
+  Status selectVariant(uint32_t kernel, uint32_t variant);
 
 private:
   Status openDevice(int ordinal);
   Status loadKernels();
+  /// Finds a kernel in its module; leaves `out` alone where the module is for another architecture.
+  Status loadKernel(const fb::CudaKernel &launch, LoadedKernel &out);
   Status uploadWeights(const EngineOptions &options);
 
   const DriverApi &api_;
@@ -75,6 +79,7 @@ private:
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   std::vector<CUmodule> modules_;
+  std::vector<CUmodule> moduleOfBlob_; ///< null for other architectures
   std::vector<LoadedKernel> kernels_;
   VirtualRegion weights_;
   std::shared_mutex weightsMutex_;

@@ -112,6 +112,12 @@ public:
   /// Nodes of the executable graph after `prepare`; a library node may have become several.
   virtual size_t executableNodes(size_t graph) const = 0;
 
+  /// Takes another choice for a kernel (Manifest.kernels()[kernel].variants()[variant]) in graphs prepared from now on, and
+  /// forgets those prepared before. Only on a CUDA device; for tuning.
+  virtual Status selectVariant(uint32_t kernel, uint32_t variant) {
+    return Status(Code::Unsupported, "kernels have variants only on a CUDA device");
+  }
+
   /// Runs the nodes in a random topological order of `seed` from now on, or in schedule order where `seed` is 0. Only on the cpu
   /// device.
   virtual Status setOrder(uint64_t seed) = 0;

@@ -12,8 +12,8 @@
 // CHECK: // add (Relu)
 // CHECK-NEXT: #line 1 "bias_relu"
 // CHECK-NEXT: extern "C" __global__ void __launch_bounds__(256) bias_relu(const ogc::f16 *__restrict__ p0, const float *__restrict__ p1, ogc::f16 *__restrict__ p2) {
-// CHECK-NEXT: ogc::wait();
 // CHECK-NEXT: ogc::launchDependents();
+// CHECK-NEXT: ogc::wait();
 // CHECK-NEXT: const ogc::f16 *const a0 = ogc::afterWait(p0);
 // CHECK-NOT: a1
 // CHECK: const int [[E:v[0-9]+]] = {{v[0-9]+}} * 4;

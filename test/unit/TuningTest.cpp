@@ -1,0 +1,99 @@
+//===- TuningTest.cpp - tuning tables and the choices they replace --------===//
+#include "compiler/codegen/cuda/AnchorChoice.h"
+#include <gtest/gtest.h>
+
+using namespace ogc::codegen;
+
+namespace {
+
+constexpr CudaArch hopper{9, 0};
+constexpr TileProblem product{1, 128, 768, 768, 2};
+
+TuningTable parsed(llvm::StringRef text) {
+  llvm::Expected<TuningTable> table = TuningTable::parse(text, "t.txt");
+  EXPECT_TRUE(bool(table)) << (table ? "" : llvm::toString(table.takeError()));
+  return table ? std::move(*table) : TuningTable();
+}
+
+std::string errorOf(llvm::StringRef text) {
+  llvm::Expected<TuningTable> table = TuningTable::parse(text, "t.txt");
+  return table ? "" : llvm::toString(table.takeError());
+}
+
+constexpr llvm::StringLiteral legal = "p = bm=32 bn=32 bk=64 wm=1 wn=2 wk=4 wide=0 stages=4 split=2 trigger=2 reserve=90000\n";
+
+} // namespace
+
+TEST(TuningTable, KnobsAreReadAsTheyAreWritten) {
+  std::optional<Knobs> knobs = Knobs::parse("bm=64 split=-2");
+  ASSERT_TRUE(knobs);
+  EXPECT_EQ(knobs->str(), "bm=64 split=-2");
+  EXPECT_EQ(knobs->get("split"), -2);
+  EXPECT_EQ(knobs->get("bn"), std::nullopt);
+  for (llvm::StringRef wrong : {"", "bm", "bm=", "=4", "bm=x", "bm=1 bm=2"})
+    EXPECT_FALSE(Knobs::parse(wrong)) << wrong.str();
+}
+
+TEST(TuningTable, AllWrongLinesAreNamed) {
+  EXPECT_EQ(parsed("# comment\n\n a b = x=1 # why\n").size(), 1u);
+  EXPECT_EQ(errorOf("a = x=1\nb\na = x=2\n"), "t.txt:2: expected 'problem = name=number …'; t.txt:3: 'a' is there twice");
+}
+
+TEST(TuningTable, ShippedTablesAreReadable) {
+  EXPECT_GT(TuningTable::builtin(hopper).size(), 0u);
+  EXPECT_EQ(TuningTable::builtin({7, 5}).size(), 0u);
+}
+
+TEST(Tuning, ATableReplacesTheRule) {
+  TuningTable table = parsed(legal);
+  Tuning tuning;
+  TileChoice rule = chooseTile(product, hopper, "p", tuning);
+  tuning.tables = {&table};
+  TileChoice tuned = chooseTile(product, hopper, "p", tuning);
+  EXPECT_EQ(tuned.bm, 32);
+  EXPECT_EQ(tuned.split, 2);
+  EXPECT_EQ(tuned.trigger, Trigger::AfterMainLoop);
+  EXPECT_EQ(tuned.reservedBytes, 90000);
+  EXPECT_EQ(chooseTile(product, hopper, "another", tuning).bm, rule.bm);
+}
+
+TEST(Tuning, TheFirstTableWins) {
+  TuningTable first = parsed("p = threads=64 trigger=0 reserve=0\n"), second = parsed("p = threads=256 trigger=0 reserve=0\n");
+  Tuning tuning;
+  tuning.tables = {&first, &second};
+  EXPECT_EQ(chooseDepthwise("p", tuning).threads, 64);
+}
+
+TEST(Tuning, WhatDoesNotFitTheProblemIsNotTaken) {
+  Tuning tuning;
+  int rule = chooseTile(product, hopper, "p", tuning).bm;
+  for (llvm::StringRef text :
+       {"p = bm=32 bn=32\n",                                                                   // incomplete
+        "p = bm=48 bn=32 bk=64 wm=1 wn=2 wk=4 wide=0 stages=4 split=2 trigger=2 reserve=0\n",  // no such form
+        "p = bm=32 bn=32 bk=64 wm=1 wn=2 wk=4 wide=0 stages=4 split=3 trigger=2 reserve=0\n",  // no such split
+        "p = bm=32 bn=32 bk=64 wm=1 wn=2 wk=4 wide=0 stages=60 split=2 trigger=2 reserve=0\n", // too much memory
+        "p = bm=32 bn=32 bk=64 wm=1 wn=2 wk=4 wide=0 stages=4 split=2 trigger=3 reserve=0\n",  // no such trigger
+        "p = bm=32 bn=32 bk=64 wm=1 wn=2 wk=4 wide=0 stages=4 split=2 trigger=1 reserve=999999\n"}) {
+    TuningTable table = parsed(text);
+    tuning.tables = {&table};
+    EXPECT_EQ(chooseTile(product, hopper, "p", tuning).bm, rule) << text.str();
+  }
+  // Splits need clusters.
+  TuningTable table = parsed(legal);
+  tuning.tables = {&table};
+  EXPECT_EQ(chooseTile(product, {8, 0}, "p", tuning).split, 1);
+}
+
+TEST(Tuning, CandidatesBeginWithTheRuleAndAreAllLegal) {
+  Tuning tuning;
+  tuning.collect = true;
+  chooseTile(product, hopper, "p", tuning);
+  ASSERT_GT(tuning.candidates.size(), 10u);
+  EXPECT_EQ(tuning.candidates.front(), tuning.chosen);
+  for (const Knobs &knobs : tuning.candidates) {
+    Tuning forced;
+    forced.forced = knobs;
+    chooseTile(product, hopper, "p", forced);
+    EXPECT_EQ(forced.chosen, knobs) << knobs.str();
+  }
+}
