@@ -30,6 +30,7 @@ LogicalResult checkParameters(ModuleOp module, const std::vector<bundle::Paramet
     return module.emitError()
            << "the bundle was made by a version that kept no list of the model's initializers: compile it again";
   std::vector<format::ParameterInfo> actual;
+  actual.reserve(parameters.size());
   for (const bundle::Parameter &parameter : parameters)
     actual.push_back({parameter.name,
                       *bundle::dataTypeOf(parameter.type.getElementType()),

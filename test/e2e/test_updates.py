@@ -107,6 +107,45 @@ def test_bundles_side_by_side(ogc, library, tmp_path):
             np.testing.assert_allclose(y, expected(x), rtol=1e-5)
 
 
+def test_the_output_of_a_bundle_is_the_input_of_another(ogc, library, tmp_path):
+    """B42: one buffer bound to both, used in place by both."""
+    contexts = []
+    for op in ("Neg", "Exp"):
+        onnx.save(harness.make_model([helper.make_node(op, ["x"], ["y"], name="the_node")], {"x": (F32, (64,))}, {"y": (F32, (64,))}), tmp_path / f"{op}.onnx")
+        bundle = runtime.Bundle(library, ogc.compile(tmp_path / f"{op}.onnx", tmp_path / f"{op}.ogc"))
+        contexts.append(runtime.Context(runtime.Engine(bundle)))
+    x, between, y = (aligned((64,)) for _ in range(3))
+    contexts[0].bind(0, [x], [between], runtime.DEVICE)
+    contexts[1].bind(0, [between], [y], runtime.DEVICE)
+    for step in range(20):
+        x[:] = np.linspace(-1, 1, 64) * step
+        for context in contexts:
+            context.run(0)
+        np.testing.assert_allclose(y, np.exp(-x), rtol=1e-5)
+
+
+def test_many_buffers_change_at_every_run(ogc, library, tmp_path):
+    """B51: a Concat of 40 inputs and a Split into 33, each bound to one of three buffers in turn."""
+    inputs = [f"x{i}" for i in range(40)]
+    sizes = [4] * 21 + [3] * 12  # of 40 x 3 columns
+    outputs = {f"y{i}": (F32, (5, size)) for i, size in enumerate(sizes)}
+    nodes = [helper.make_node("Concat", inputs, ["all"], name="concat", axis=1), helper.make_node("Split", ["all", "sizes"], list(outputs), name="split", axis=1)]
+    model = harness.make_model(nodes, {name: (F32, (5, 3)) for name in inputs}, outputs, {"sizes": np.array(sizes, np.int64)})
+    onnx.save(model, tmp_path / "m.onnx")
+    bundle = runtime.Bundle(library, ogc.compile(tmp_path / "m.onnx", tmp_path / "m.ogc"))
+    context = runtime.Context(runtime.Engine(bundle))
+    buffers = [([aligned((5, 3)) for _ in inputs], [aligned((5, size)) for size in sizes]) for _ in range(3)]
+    rng = np.random.default_rng(0)
+    for step in range(100):
+        xs, ys = buffers[step % 3]
+        for x in xs:
+            x[:] = rng.standard_normal(x.shape)
+        context.bind(0, xs, ys, runtime.DEVICE)
+        _churn = [bytearray(1000 + step) for _ in range(50)]  # the host heap is not what it was
+        context.run(0)
+        np.testing.assert_array_equal(np.concatenate(ys, 1), np.concatenate(xs, 1))
+
+
 def test_memory_is_flat_over_loads(library, buckets):
     """B49: loading, running and unloading many times leaves nothing."""
     path, _ = buckets
@@ -165,6 +204,29 @@ def test_a_refitted_bundle_is_the_one_compiled_anew(ogc, library, tmp_path, prec
         engine.refit(bundle)
         context.run(0)
         assert harness.relative_error(y, harness.reference(model, {"x": x})["y"]) < (1e-4 if precision == "fp32" else 2e-2)
+
+
+def test_refit_with_weights_in_a_second_file(ogc, library, tmp_path):
+    models = [folded_model(seed) for seed in (1, 2)]
+    for name, model in zip(("old", "new"), models):
+        onnx.save(model, tmp_path / f"{name}.onnx")
+    ogc.compile(tmp_path / "old.onnx", tmp_path / "old.ogc", weights="external")
+    ogc("refit", tmp_path / "old.ogc", "--weights", tmp_path / "new.onnx", "-o", tmp_path / "new.ogc")
+    assert (tmp_path / "new.ogc.weights").exists()
+    ogc("refit", tmp_path / "old.ogc", "--weights", tmp_path / "new.onnx", "-o", tmp_path / "inline.ogc", "--store-weights", "inline")
+    x, y = np.random.default_rng(5).standard_normal((1, 3, 5, 5)).astype(np.float32), np.zeros((1, 7), np.float32)
+    engine = runtime.Engine(runtime.Bundle(library, tmp_path / "old.ogc"))
+    context = runtime.Context(engine)
+    context.bind(0, [x], [y])
+    for name in ("new", "inline"):
+        engine.refit(runtime.Bundle(library, tmp_path / f"{name}.ogc"))
+        context.run(0)
+        assert harness.relative_error(y, harness.reference(models[1], {"x": x})["y"]) < 1e-4
+    (tmp_path / "new.ogc.weights").write_bytes(b"no weights")
+    with pytest.raises(runtime.RuntimeFailure, match="have 10 bytes"):
+        engine.refit(runtime.Bundle(library, tmp_path / "new.ogc"))
+    context.run(0)
+    assert harness.relative_error(y, harness.reference(models[1], {"x": x})["y"]) < 1e-4
 
 
 def test_refit_names_every_initializer_that_does_not_fit(ogc, tmp_path):

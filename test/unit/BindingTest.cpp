@@ -285,6 +285,34 @@ TEST(Threads, RunsRebindingsAndRefitsSideBySide) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST(Threads, EightLoadsAtOnce) {
+  TemporaryFile file(makeBundle(sharedObject()));
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      Buffer x, y;
+      x.set(filled(static_cast<float>(t)));
+      for (int i = 0; i < 20; ++i) {
+        ogc_bundle *bundle = nullptr;
+        ogc_engine *engine = nullptr;
+        ogc_context *context = nullptr;
+        wrong += ogc_bundle_open(file.path.c_str(), &bundle) != OGC_OK;
+        wrong += ogc_engine_create(bundle, "cpu", nullptr, &engine) != OGC_OK;
+        wrong += ogc_context_create(engine, nullptr, &context) != OGC_OK;
+        wrong += ogc_bind_input(context, 0, 0, x.data(), 4 * kCount, OGC_DEVICE) != OGC_OK;
+        wrong += ogc_bind_output(context, 0, 0, y.data(), 4 * kCount, OGC_DEVICE) != OGC_OK;
+        wrong += ogc_run(context, 0) != OGC_OK || y.values() != expectedOf(x.values());
+        ogc_bundle_close(bundle);
+        ogc_engine_release(engine);
+        ogc_context_release(context);
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
 TEST(Threads, OneContextServesOneCallAtATime) {
   Loaded loaded(makeBundle(sharedObject()));
   std::atomic<int> wrong = 0, served = 0;

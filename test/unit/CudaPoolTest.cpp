@@ -219,6 +219,12 @@ TEST_F(Pool, BuffersThatCannotBeUsedInPlaceAreCopiedOrRefused) {
             "the buffer is memory of cuda:1, the context is on cuda:0");
 }
 
+TEST_F(Pool, AKernelThatCannotBeLaunchedFailsTheLoad) {
+  Image image(makeBundle(
+      readFile(OGC_TEST_KERNELS), [](fb::ManifestT &m) { m.kernels[0]->cuda[0]->grid = std::make_unique<fb::Dim3>(0, 1, 1); }, "cubin"));
+  EXPECT_EQ(format::Bundle::view(image.span()).status().message(), "kernel 'add_weight': grid is out of range");
+}
+
 TEST_F(Pool, MemoryIsFlatOverManyCalls) {
   auto engine = makeEngine(2);
   {
