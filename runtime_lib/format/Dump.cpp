@@ -228,9 +228,10 @@ std::string dumpDot(const Bundle &bundle) {
       out +=
           "    " + prefix + number(i) + " [label=" + dotString(label) + ", tooltip=" + dotString(nodeNames(node, ", ")) + "];\n";
     }
-    for (const fb::Edge *edge : *graph.edges())
-      out += "    " + prefix + number(edge->from()) + " -> " + prefix + number(edge->to()) +
-             (edge->kind() == fb::EdgeKind::Programmatic ? " [style=dashed];\n" : ";\n");
+    for (const fb::Edge *edge : *graph.edges()) {
+      out.append("    ").append(prefix).append(number(edge->from())).append(" -> ").append(prefix).append(number(edge->to()));
+      out += edge->kind() == fb::EdgeKind::Programmatic ? " [style=dashed];\n" : ";\n";
+    }
     out += "  }\n";
   }
   return out + "}\n";

@@ -27,6 +27,11 @@ std::string describe(fb::DataType type, std::span<const int64_t> shape) {
   return text;
 }
 
+/// "initializer 'name'", and what follows.
+std::string aboutInitializer(std::string_view name, const std::string &what) {
+  return std::string("initializer '").append(name).append("'").append(what);
+}
+
 std::string describe(const fb::Weight &weight) {
   return "'" + weight.name()->str() + "', " + describe(weight.type(), {weight.shape()->data(), weight.shape()->size()}) + " at " +
          std::to_string(weight.offset_bytes());
@@ -158,17 +163,16 @@ std::vector<std::string> compareParameters(const std::vector<ParameterInfo> &exp
     auto found = wanted.find(parameter.name);
     std::string description = describe(parameter.type, parameter.shape);
     if (found == wanted.end()) {
-      problems.push_back("initializer '" + parameter.name + "' (" + description + ") is not in the bundle's model");
+      problems.push_back(aboutInitializer(parameter.name, " (" + description + ") is not in the bundle's model"));
       continue;
     }
     std::string wantedDescription = describe(found->second->type, found->second->shape);
     if (description != wantedDescription)
-      problems.push_back("initializer '" + parameter.name + "' is " + description + ", expected " + wantedDescription);
+      problems.push_back(aboutInitializer(parameter.name, " is " + description + ", expected " + wantedDescription));
     wanted.erase(found);
   }
   for (const auto &[name, parameter] : wanted)
-    problems.push_back("initializer '" + std::string(name) + "' (" + describe(parameter->type, parameter->shape) +
-                       ") is missing");
+    problems.push_back(aboutInitializer(name, " (" + describe(parameter->type, parameter->shape) + ") is missing"));
   return problems;
 }
 

@@ -326,11 +326,11 @@ ogc_code ogc_engine_exec_stats(const ogc_engine *engine, ogc_exec_stats *out_sta
   });
 }
 
-ogc_code ogc_engine_refit(ogc_engine *engine, const ogc_bundle *refitted, const char *weights_file) {
+ogc_code ogc_engine_refit(ogc_engine *engine, const ogc_bundle *refitted, const char *weightsFile) {
   return guarded([&]() -> Status {
     if (!engine || !refitted)
       return invalid("an argument is null");
-    return engine->engine->refit(refitted->bundle, weights_file ? weights_file : "");
+    return engine->engine->refit(refitted->bundle, weightsFile ? weightsFile : "");
   });
 }
 

@@ -221,7 +221,8 @@ TEST_F(Pool, BuffersThatCannotBeUsedInPlaceAreCopiedOrRefused) {
 
 TEST_F(Pool, AKernelThatCannotBeLaunchedFailsTheLoad) {
   Image image(makeBundle(
-      readFile(OGC_TEST_KERNELS), [](fb::ManifestT &m) { m.kernels[0]->cuda[0]->grid = std::make_unique<fb::Dim3>(0, 1, 1); }, "cubin"));
+      readFile(OGC_TEST_KERNELS), [](fb::ManifestT &m) { m.kernels[0]->cuda[0]->grid = std::make_unique<fb::Dim3>(0, 1, 1); },
+      "cubin"));
   EXPECT_EQ(format::Bundle::view(image.span()).status().message(), "kernel 'add_weight': grid is out of range");
 }
 

@@ -24,6 +24,8 @@
 extern "C" {
 #endif
 
+/* NOLINTBEGIN(readability-identifier-naming): C names */
+
 /* Raised when a function or structure changes in a way that compiled callers notice. */
 #define OGC_API_VERSION 2
 
@@ -197,6 +199,8 @@ ogc_code ogc_context_synchronize(ogc_context *context);
 
 /* The stream the context runs on; null on the cpu device. */
 void *ogc_context_stream(const ogc_context *context);
+
+/* NOLINTEND(readability-identifier-naming) */
 
 #ifdef __cplusplus
 }

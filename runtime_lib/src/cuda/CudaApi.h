@@ -118,6 +118,7 @@ namespace ogc::cuda {
 
 /// The functions of the driver. Every one returns a CUresult.
 struct DriverApi {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a name and a list of parameters
 #define OGC_DECLARE(name, symbol, parameters) CUresult(*name) parameters = nullptr;
   OGC_CUDA_SYMBOLS(OGC_DECLARE)
 #undef OGC_DECLARE
@@ -125,6 +126,7 @@ struct DriverApi {
 
 /// The functions of cuBLASLt. Every one returns a cublasStatus_t.
 struct BlasApi {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a name and a list of parameters
 #define OGC_DECLARE(name, symbol, parameters) BlasStatus(*name) parameters = nullptr;
   OGC_BLAS_SYMBOLS(OGC_DECLARE)
 #undef OGC_DECLARE

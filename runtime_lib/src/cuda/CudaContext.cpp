@@ -184,7 +184,7 @@ Result<bool> CudaContext::bindInPlace(size_t graph, size_t binding, void *buffer
   const fb::Graph &target = description(graph);
   unsigned inputs = target.inputs()->size(), index = static_cast<unsigned>(binding);
   uint64_t size = (index < inputs ? target.inputs()->Get(index) : target.outputs()->Get(index - inputs))->slice()->size_bytes();
-  bool isOwn = runtime::overlaps(buffer, size, reinterpret_cast<void *>(region_.address()), region_.bytes()); // NOLINT
+  bool isOwn = runtime::overlaps(buffer, size, devicePointer(region_.address()), region_.bytes());
   bool isInPlace = buffer && !isOwn && isDeviceMemory && address % runtime::kBufferAlignment == 0 &&
                    engine_->bindingTable(graph).canReplace(binding);
   graphs_[graph].bound[binding] = isInPlace ? address : 0;

@@ -28,10 +28,7 @@ public:
   Status fill(fb::Section section, uint8_t value) override {
     return fillRange(section, 0, format::sectionBytes(*manifest_.arena(), section), value);
   }
-  void *address(fb::Section section) const override {
-    return reinterpret_cast<void *>(
-        addresses_.base[static_cast<size_t>(section)]); // NOLINT: device addresses are integers in the driver
-  }
+  void *address(fb::Section section) const override { return devicePointer(addresses_.base[static_cast<size_t>(section)]); }
   void *stream() const override { return stream_; }
   Status timeLaunch(size_t graph, double &outMicroseconds) override;
   size_t executableNodes(size_t graph) const override { return graphs_[graph].executableNodes; }

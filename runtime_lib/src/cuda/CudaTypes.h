@@ -11,6 +11,8 @@
 
 namespace ogc::cuda {
 
+// NOLINTBEGIN(readability-identifier-naming): the names of cuda.h
+
 using CUresult = int;
 using CUdevice = int;
 using CUdeviceptr = unsigned long long;
@@ -24,6 +26,11 @@ using CUgraph = struct CUgraph_st *;
 using CUgraphNode = struct CUgraphNode_st *;
 using CUgraphExec = struct CUgraphExec_st *;
 using CUmemHandle = unsigned long long;
+
+/// An address of device memory as the pointer that some interfaces want.
+inline void *devicePointer(CUdeviceptr address) {
+  return reinterpret_cast<void *>(address); // NOLINT(performance-no-int-to-ptr): addresses are integers in the driver
+}
 
 inline constexpr int kComputeCapabilityMajor = 75, kComputeCapabilityMinor = 76; // CUdevice_attribute
 inline constexpr int kFuncMaxDynamicSharedBytes = 8, kFuncPreferredCarveout = 9, kFuncNonPortableCluster = 14;
@@ -126,6 +133,8 @@ struct BlasHeuristic { // cublasLtMatmulHeuristicResult_t
   float wavesCount;
   int reserved[4];
 };
+
+// NOLINTEND(readability-identifier-naming)
 
 } // namespace ogc::cuda
 

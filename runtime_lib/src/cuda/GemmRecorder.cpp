@@ -67,8 +67,8 @@ Status GemmRecorder::setEpilogue(const fb::Gemm &gemm) {
     epilogue = kEpilogueDefault;
   OGC_BLAS(api_, cublasLtMatmulDescSetAttribute, desc_, kDescEpilogue, &epilogue, sizeof epilogue);
   if (gemm.has_bias()) {
-    void *bias = reinterpret_cast<void *>(bias_);
-    OGC_BLAS(api_, cublasLtMatmulDescSetAttribute, desc_, kDescBiasPointer, &bias, sizeof bias);
+    void *bias = devicePointer(bias_);
+    OGC_BLAS(api_, cublasLtMatmulDescSetAttribute, desc_, kDescBiasPointer, static_cast<const void *>(&bias), sizeof bias);
   }
   return Status();
 }
@@ -118,7 +118,7 @@ Status GemmRecorder::record(CUdeviceptr workspace, CUstream stream) {
   double one64 = 1, zero64 = 0;
   const void *alpha = isDouble_ ? static_cast<const void *>(&one64) : &one;
   const void *none = isDouble_ ? static_cast<const void *>(&zero64) : &zero;
-  auto pointer = [](CUdeviceptr address) { return reinterpret_cast<void *>(address); };
+  auto pointer = devicePointer;
   OGC_BLAS(api_, cublasLtMatmul, handle_, desc_, alpha, pointer(b_), layoutA_, pointer(a_), layoutB_, residual_ ? alpha : none,
            pointer(residual_ ? residual_ : d_), layoutD_, pointer(d_), layoutD_, &heuristic_.algo, pointer(workspace),
            heuristic_.workspaceSize, stream);
