@@ -155,7 +155,8 @@ LogicalResult generateCode(ModuleOp module, const CompileOptions &options, bundl
                                                       : bundle::WeightsMode::Inline;
   parts.provenance.model = llvm::sys::path::filename(options.modelPath).str();
   parts.provenance.modelHash = fileHash(options.modelPath);
-  parts.provenance.flags = provenanceFlags(options);
+  if (!options.refit) // those of the bundle otherwise
+    parts.provenance.flags = provenanceFlags(options);
   parts.provenance.versions = {"llvm " LLVM_VERSION_STRING};
   return success();
 }

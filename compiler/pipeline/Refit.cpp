@@ -82,6 +82,8 @@ LogicalResult takeCode(ModuleOp module, const std::shared_ptr<const format::Bund
                                 << "', which the bundle lacks: its constants have changed what is computed";
   for (const auto *target : *manifest.targets())
     parts.targets.push_back(target->str());
+  for (const auto *flag : *manifest.provenance()->flags())
+    parts.provenance.flags.push_back(flag->str());
   parts.accept = [base](const format::Bundle &refitted) { return format::checkRefit(*base, refitted); };
   return success();
 }

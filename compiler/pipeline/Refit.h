@@ -24,8 +24,8 @@ std::vector<bundle::Parameter> collectParameters(mlir::ModuleOp module);
 mlir::LogicalResult checkParameters(mlir::ModuleOp module, const std::vector<bundle::Parameter> &parameters,
                                     const format::Bundle &base);
 
-/// Fills in the code and the launch shapes of `base`, and a check that the written bundle differs from it in its weights alone.
-/// Emits an error where a kernel of the module is not in `base`.
+/// Fills in the code, the launch shapes and the flags of `base`, and a check that the written bundle differs from it in its
+/// weights alone. Emits an error where a kernel of the module is not in `base`.
 mlir::LogicalResult takeCode(mlir::ModuleOp module, const std::shared_ptr<const format::Bundle> &base,
                              bundle::BundleParts &parts);
 

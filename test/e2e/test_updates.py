@@ -191,7 +191,7 @@ def test_a_refitted_bundle_is_the_one_compiled_anew(ogc, library, tmp_path, prec
     models = [folded_model(seed) for seed in (1, 2)]
     for name, model in zip(("old", "new"), models):
         onnx.save(model, tmp_path / f"{name}.onnx")
-        ogc.compile(tmp_path / f"{name}.onnx", tmp_path / f"{name}.ogc", precision=precision)
+        ogc.compile(tmp_path / f"{name}.onnx", tmp_path / f"{name}.ogc", precision=precision, tuning="none")
     ogc("refit", tmp_path / "old.ogc", "--weights", tmp_path / "new.onnx", "-o", tmp_path / "refitted.ogc")
     assert (tmp_path / "refitted.ogc").read_bytes() == (tmp_path / "new.ogc").read_bytes()
 

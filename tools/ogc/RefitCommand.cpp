@@ -16,10 +16,12 @@ struct RefitOptions {
   unsigned threads = 0;
 };
 
-/// The options that a bundle was compiled with, as its provenance has them.
+/// The options that a bundle was compiled with, as its provenance has them. Others, which concern the code that is taken over or
+/// are of another version, are left out: what they would change is found when the bundles are compared.
 Result<CompileOptions> recordedOptions(const format::Bundle &bundle) {
   CompileOptions options;
   CLI::App parser;
+  parser.allow_extras();
   addResultOptions(parser, options);
   std::vector<std::string> flags;
   for (const auto *flag : *bundle.manifest().provenance()->flags())
