@@ -1,6 +1,7 @@
-//===- MathLowering.cpp - math without a math library ---------------------===//
+//===- MathLowering.cpp - math without a math library (but for f64) -------===//
 #include "compiler/codegen/cpu/MathLowering.h"
 #include "compiler/codegen/cpu/AccurateMath.h"
+#include "compiler/codegen/cpu/LibmCalls.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -171,6 +172,7 @@ LogicalResult lowerMath(ModuleOp module, const CpuTarget &target) {
   MLIRContext *context = module.getContext();
   if (failed(widenHalves(module)))
     return failure();
+  callLibmForDoubles(module);
   RewritePatternSet patterns(context);
   math::populateExpansionPatterns(patterns,
                                   {"sinh", "cosh", "tan", "asinh", "acosh", "atanh", "exp2", "powf", "fpowi", "roundf", "rsqrt"});

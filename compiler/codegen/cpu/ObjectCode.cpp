@@ -1,10 +1,14 @@
 //===- ObjectCode.cpp - LLVM IR to objects and a shared object ------------===//
+#include "compiler/codegen/cpu/LibmCalls.h"
 #include "compiler/codegen/cpu/LowerToLlvm.h"
 
 #include "lld/Common/Driver.h"
+#include "llvm/BinaryFormat/ELF.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/PassInstrumentation.h"
 #include "llvm/IR/Verifier.h"
+#include "llvm/InterfaceStub/ELFObjHandler.h"
+#include "llvm/InterfaceStub/IFSStub.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
@@ -110,6 +114,29 @@ struct TemporaryFolder {
 
 } // namespace
 
+/// Writes a stand-in of the C library's mathematical part that has names only. Kernels linked with it ask for libm.so.6 when they
+/// call it (with f64 alone), without the symbol versions of this machine's library, so that older ones serve too.
+static bool writeLibmStub(llvm::StringRef path, std::string &error) {
+  llvm::Triple triple(llvm::sys::getProcessTriple());
+  llvm::ifs::IFSStub stub;
+  stub.SoName = "libm.so.6";
+  stub.Target.Arch = triple.isAArch64() ? llvm::ELF::EM_AARCH64 : llvm::ELF::EM_X86_64;
+  stub.Target.BitWidth = llvm::ifs::IFSBitWidthType::IFS64;
+  stub.Target.Endianness = llvm::ifs::IFSEndiannessType::Little;
+  for (llvm::StringRef name : libmFunctions()) {
+    llvm::ifs::IFSSymbol symbol(name.str());
+    symbol.Type = llvm::ifs::IFSSymbolType::Func;
+    symbol.Undefined = false;
+    symbol.Weak = false;
+    stub.Symbols.push_back(symbol);
+  }
+  if (llvm::Error failed = llvm::ifs::writeBinaryStub(path, stub)) {
+    error = "cannot write a stub for the linker: " + llvm::toString(std::move(failed));
+    return false;
+  }
+  return true;
+}
+
 mlir::FailureOr<std::vector<char>> linkShared(llvm::ArrayRef<llvm::SmallVector<char, 0>> objects, std::string &error) {
   TemporaryFolder folder;
   if (!folder.create()) {
@@ -130,11 +157,14 @@ mlir::FailureOr<std::vector<char>> linkShared(llvm::ArrayRef<llvm::SmallVector<c
       return mlir::failure();
     }
   }
-  std::string output = folder.add("kernels.so");
+  std::string output = folder.add("kernels.so"), libm = folder.add("libm.so");
+  if (!writeLibmStub(libm, error))
+    return mlir::failure();
   std::vector<const char *> arguments{"ld.lld",      "-shared", "-z",         "defs", "--build-id=none",
                                       "--threads=1", "-soname", "kernels.so", "-o",   output.c_str()};
   for (const std::string &input : inputs)
     arguments.push_back(input.c_str());
+  arguments.insert(arguments.end(), {"--as-needed", libm.c_str()});
   std::string messages;
   {
     static std::mutex linker; // lld keeps global state

@@ -104,10 +104,10 @@ private:
 
   void checkType(Operation *op, Type type) {
     auto shaped = dyn_cast<ShapedType>(type);
-    if (shaped && (!shaped.hasRank() || (rule.needsStaticShapes && !shaped.hasStaticShape()))) {
+    // Before specialization even a rank may follow from values that are not known yet.
+    if (shaped && rule.needsStaticShapes && !shaped.hasStaticShape()) {
       InFlightDiagnostic diag = report(op);
-      diag << "has type " << type << ", expected " << (rule.needsStaticShapes ? "a static shape" : "a rank") << " after phase "
-           << rule.phase;
+      diag << "has type " << type << ", expected a static shape after phase " << rule.phase;
       finish(diag, op);
     }
     auto integer = dyn_cast<IntegerType>(getElementTypeOrSelf(type));
