@@ -2,6 +2,7 @@
 #include "compiler/dialect/onnx/Inference.h"
 
 #include "compiler/dialect/onnx/InferenceContext.h"
+#include "compiler/dialect/onnx/OnnxOps.h"
 #include "compiler/dialect/onnx/TypeLattice.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -33,6 +34,40 @@ TensorType typeByConstraint(const ::onnx::OpSchema &schema, Operation *op, unsig
   return {};
 }
 
+/// Attention: the presents and the scores, which the schema knows only with a past.
+std::optional<SmallVector<int64_t>> attentionShape(const OnnxOp &op, unsigned result) {
+  RankedTensorType query = op.inputType(0), key = op.inputType(1), value = op.inputType(2);
+  if (!query || !key || !value || query.getRank() != key.getRank() || key.getRank() != value.getRank() || query.getRank() < 3 ||
+      query.getRank() > 4)
+    return std::nullopt;
+  bool isRank3 = query.getRank() == 3;
+  auto heads = [&](RankedTensorType type, StringRef name) { return isRank3 ? op.getI64(name) : type.getDimSize(1); };
+  int64_t queryHeads = heads(query, "q_num_heads"), keyHeads = heads(key, "kv_num_heads"), past = 0;
+  if (op.hasInput(4)) {
+    RankedTensorType type = op.inputType(4);
+    past = type && type.getRank() == 4 ? type.getDimSize(2) : ShapedType::kDynamic;
+  }
+  int64_t keys = key.getDimSize(isRank3 ? 1 : 2);
+  int64_t total = ShapedType::isDynamic(past) || ShapedType::isDynamic(keys) ? ShapedType::kDynamic : past + keys;
+  if (result == 3)
+    return SmallVector<int64_t>{query.getDimSize(0), queryHeads, query.getDimSize(isRank3 ? 1 : 2), total};
+  RankedTensorType source = result == 1 ? key : value;
+  int64_t size = source.getDimSize(isRank3 ? 2 : 3);
+  if (isRank3 && !ShapedType::isDynamic(size))
+    size = keyHeads > 0 ? size / keyHeads : ShapedType::kDynamic;
+  return SmallVector<int64_t>{source.getDimSize(0), keyHeads, total, size};
+}
+
+/// The shape of a result that the schema's inference left without a rank; nothing when it cannot be known.
+std::optional<SmallVector<int64_t>> openShape(Operation *operation, unsigned result) {
+  OnnxOp op(operation);
+  if (op.opType() == "Attention" && result > 0)
+    return attentionShape(op, result);
+  if (op.opType() == "MaxUnpool" && op.hasInput(2))
+    return getConstantInts(op.input(2));
+  return std::nullopt;
+}
+
 LogicalResult setResultType(OpResult result, TensorType inferred, std::string &reason) {
   TensorType merged = meetTypes(cast<TensorType>(result.getType()), inferred);
   if (!merged) {
@@ -58,6 +93,9 @@ LogicalResult inferBySchema(Operation *op, const ::onnx::OpSchema &schema, std::
     if (!inferred || !isa<RankedTensorType>(inferred))
       if (TensorType byConstraint = typeByConstraint(schema, op, result.getResultNumber()))
         inferred = byConstraint;
+    if (inferred && !inferred.hasRank())
+      if (std::optional<SmallVector<int64_t>> shape = openShape(op, result.getResultNumber()))
+        inferred = RankedTensorType::get(*shape, inferred.getElementType());
     if (inferred && failed(setResultType(result, inferred, reason)))
       return failure();
     if (!isKnownElement(cast<TensorType>(result.getType()))) {

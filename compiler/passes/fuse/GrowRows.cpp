@@ -103,6 +103,22 @@ private:
   SmallVector<Operation *> work;
 };
 
+/// True when something over the whole domain reads what `op` reduces, directly or through statistics.
+bool feedsItsRow(Grouping &grouping, const RowDomain &domain, Operation *op) {
+  for (Value result : op->getResults())
+    for (const Use &use : grouping.usesOf(result)) {
+      auto reader = dyn_cast<linalg::GenericOp>(use.user);
+      if (!reader || use.isCaptured)
+        continue;
+      RowRole role = domain.roleOf(reader);
+      if (role == RowRole::Full || role == RowRole::Reduction)
+        return true;
+      if (role == RowRole::Statistic && feedsItsRow(grouping, domain, reader))
+        return true;
+    }
+  return false;
+}
+
 } // namespace
 
 void growRows(Grouping &grouping) {
@@ -110,7 +126,8 @@ void growRows(Grouping &grouping) {
     auto reduction = dyn_cast<linalg::GenericOp>(op);
     if (!reduction || !grouping.isFree(op))
       continue;
-    FailureOr<RowDomain> domain = RowDomain::ofReduction(reduction);
+    FailureOr<RowDomain> domain = RowDomain::ofReduction(
+        reduction, [&](const RowDomain &shape) { return feedsItsRow(grouping, shape, reduction); });
     if (succeeded(domain))
       RowGrower(grouping, reduction, *domain).run();
   }

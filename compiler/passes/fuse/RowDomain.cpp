@@ -24,7 +24,7 @@ static int64_t product(ArrayRef<int64_t> extents) {
 int64_t RowDomain::rows() const { return product(ArrayRef(shape).take_front(numOuter)); }
 int64_t RowDomain::inner() const { return product(ArrayRef(shape).drop_front(numOuter)); }
 
-FailureOr<RowDomain> RowDomain::ofReduction(linalg::GenericOp op) {
+FailureOr<RowDomain> RowDomain::ofReduction(linalg::GenericOp op, function_ref<bool(const RowDomain &)> isChained) {
   if (op.getNumReductionLoops() == 0)
     return failure();
   RowDomain domain{op.getStaticLoopRanges(), op.getNumParallelLoops()};
@@ -32,7 +32,8 @@ FailureOr<RowDomain> RowDomain::ofReduction(linalg::GenericOp op) {
     return failure();
   bool readsInOrder = llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *input) { return mapOf(*input).isIdentity(); });
   bool isLong = readsInOrder ? domain.inner() >= minInner : domain.inner() >= minStridedInner && domain.rows() <= maxStridedRows;
-  if (!isLong)
+  bool mayChain = readsInOrder && domain.inner() >= minChainedInner && domain.rows() <= maxChainedRows;
+  if (!isLong && !(mayChain && isChained(domain)))
     return failure();
   return domain;
 }

@@ -24,10 +24,14 @@ struct RowDomain {
   /// The same for rows whose elements do not follow each other in memory (a mean over the pixels of a channels-last image):
   /// neighbouring threads then read neighbouring rows, which is the better order unless there are few rows and these are long.
   static constexpr int64_t minStridedInner = 128, maxStridedRows = 16384;
+  /// Short rows are worth it when the row goes on with the reduced value (softmax, normalization), which would be several kernels
+  /// otherwise; with very many rows a thread a result is faster all the same.
+  static constexpr int64_t minChainedInner = 2, maxChainedRows = 65536;
 
   /// The domain of a reduction: all reduced loops innermost, results written in the order of the outer loops, rows long enough.
-  /// Failure when `op` is none such.
-  static mlir::FailureOr<RowDomain> ofReduction(mlir::linalg::GenericOp op);
+  /// `isChained`: the row goes on with the reduced value. Failure when `op` is none such.
+  static mlir::FailureOr<RowDomain> ofReduction(mlir::linalg::GenericOp op,
+                                                llvm::function_ref<bool(const RowDomain &)> isChained);
 
   int64_t rows() const;  ///< elements of the outer dimensions
   int64_t inner() const; ///< elements of a row

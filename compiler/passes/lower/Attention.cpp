@@ -65,8 +65,8 @@ Value isVisible(Scalar &s, const Mask &mask, Value valid, int64_t queries) {
   return visible;
 }
 
-/// Everything that hides keys as one additive bias [B or 1, H or 1, S or 1, T] in f32: -inf where hidden.
-Value additiveBias(Node &n, Mask mask, int64_t batch, int64_t queries, int64_t keys) {
+/// Everything that hides keys as one additive bias [B or 1, H or 1, S or 1, T]: -inf where hidden.
+Value additiveBias(Node &n, Mask mask, Type type, int64_t batch, int64_t queries, int64_t keys) {
   MLIRContext *context = n.b.getContext();
   Shape shape{mask.valid ? batch : 1, 1, mask.dependsOnQuery() ? queries : 1, keys};
   SmallVector<Operand> operands;
@@ -78,11 +78,10 @@ Value additiveBias(Node &n, Mask mask, int64_t batch, int64_t queries, int64_t k
   }
   if (mask.valid)
     operands.push_back({mask.valid, AffineMap::get(4, 0, getAffineDimExpr(0, context), context)});
-  return mapElements(n.b, shape, n.b.getF32Type(), operands, [&](Scalar &s, ValueRange x) {
-    Type f32 = s.b.getF32Type();
-    Value bias = s.cst(f32, 0.0), hidden = s.lowest(f32, false);
+  return mapElements(n.b, shape, type, operands, [&](Scalar &s, ValueRange x) {
+    Value bias = s.cst(type, 0.0), hidden = s.lowest(type, false);
     if (mask.mask)
-      bias = x[0].getType().isInteger(1) ? s.select(x[0], bias, hidden) : s.cast(x[0], false, f32, false);
+      bias = x[0].getType().isInteger(1) ? s.select(x[0], bias, hidden) : s.cast(x[0], false, type, false);
     Value visible = isVisible(s, mask, mask.valid ? x.back() : Value(), queries);
     return visible ? s.select(visible, bias, hidden) : bias;
   });
@@ -101,27 +100,27 @@ Value withPast(Node &n, int current, int past, int present, int64_t heads, Small
 // Without the anchor
 //===----------------------------------------------------------------------===//
 
-/// Softmax over the last dimension in f32; a row that is hidden as a whole gives zeros.
+/// Softmax over the last dimension of f32 or f64 scores; a row that is hidden as a whole gives zeros.
 Value softmaxOrZero(Node &n, Value scores) {
   RowDomain domain(n.b.getContext(), shapeOf(scores), {static_cast<int64_t>(shapeOf(scores).size()) - 1});
   Scalar s(n.b, n.op.getLoc());
-  Type f32 = n.b.getF32Type();
+  Type type = elementOf(scores);
   Operand x{scores, domain.full};
-  Value max = reduceRows(n.b, domain, x, s.lowest(f32, false), [](Scalar &s, ValueRange v) { return s.max(v[1], v[0], false); });
-  Value power = mapRows(n.b, domain, {x, {max, domain.outerMap}}, f32, [&](Scalar &s, ValueRange v) {
-    Value isHidden = s.cmp(Compare::Equal, v[1], s.lowest(f32, false), false);
-    return s.select(isHidden, s.cst(f32, 0.0), s.exp(s.sub(v[0], v[1])));
+  Value max = reduceRows(n.b, domain, x, s.lowest(type, false), [](Scalar &s, ValueRange v) { return s.max(v[1], v[0], false); });
+  Value power = mapRows(n.b, domain, {x, {max, domain.outerMap}}, type, [&](Scalar &s, ValueRange v) {
+    Value isHidden = s.cmp(Compare::Equal, v[1], s.lowest(type, false), false);
+    return s.select(isHidden, s.cst(type, 0.0), s.exp(s.sub(v[0], v[1])));
   });
   Value sum =
-      reduceRows(n.b, domain, {{power, domain.full}}, s.cst(f32, 0.0), [](Scalar &s, ValueRange v) { return s.add(v[1], v[0]); });
-  return mapRows(n.b, domain, {{power, domain.full}, {sum, domain.outerMap}}, f32, [&](Scalar &s, ValueRange v) {
-    Value isZero = s.cmp(Compare::Equal, v[1], s.cst(f32, 0.0), false);
-    return s.div(v[0], s.select(isZero, s.cst(f32, 1.0), v[1]), false);
+      reduceRows(n.b, domain, {{power, domain.full}}, s.cst(type, 0.0), [](Scalar &s, ValueRange v) { return s.add(v[1], v[0]); });
+  return mapRows(n.b, domain, {{power, domain.full}, {sum, domain.outerMap}}, type, [&](Scalar &s, ValueRange v) {
+    Value isZero = s.cmp(Compare::Equal, v[1], s.cst(type, 0.0), false);
+    return s.div(v[0], s.select(isZero, s.cst(type, 1.0), v[1]), false);
   });
 }
 
 /// Attention from two products: for a soft cap, and where the scores are a result. Query, key and value are heads inside; so is
-/// the result, in f32. `scores` becomes the output qk_matmul_output, [B, H, S, T] in f32.
+/// the result, in f32 (f64 for f64). `scores` becomes the output qk_matmul_output, [B, H, S, T] in that type.
 Value decomposedAttention(Node &n, Value q, Value k, Value v, Value bias, float scale, Value &scores) {
   float cap = n.op.getF32("softcap", 0.0f);
   int64_t mode = n.op.getI64("qk_matmul_output_mode");
@@ -131,23 +130,23 @@ Value decomposedAttention(Node &n, Value q, Value k, Value v, Value bias, float 
   int64_t products = batch * keyHeads, rows = heads / keyHeads * queries;
   auto headsOutside = [&](Value x, ArrayRef<int64_t> shape) { return reshape(n.b, transpose(n.b, x, {0, 2, 1, 3}), shape); };
   Shape shape{batch, heads, queries, keys};
-  Type f32 = n.b.getF32Type();
-  Value raw = matmul(n, headsOutside(q, {products, rows, size}), {headsOutside(k, {products, keys, size}), false, true}, keys);
-  raw = elementwise(n.b, shape, f32, reshape(n.b, raw, shape),
-                    [&](Scalar &s, ValueRange x) { return s.mul(x[0], s.cst(f32, scale)); });
+  Value raw = product(n, headsOutside(q, {products, rows, size}), headsOutside(k, {products, keys, size}), /*transposed=*/true);
+  Type type = elementOf(raw);
+  raw = elementwise(n.b, shape, type, reshape(n.b, raw, shape),
+                    [&](Scalar &s, ValueRange x) { return s.mul(x[0], s.cst(type, scale)); });
   Value capped = raw;
   if (cap > 0)
-    capped = elementwise(n.b, shape, f32, raw, [&](Scalar &s, ValueRange x) {
-      return s.mul(s.tanh(s.div(x[0], s.cst(f32, cap), false)), s.cst(f32, cap));
+    capped = elementwise(n.b, shape, type, raw, [&](Scalar &s, ValueRange x) {
+      return s.mul(s.tanh(s.div(x[0], s.cst(type, cap), false)), s.cst(type, cap));
     });
   Value biased = capped;
   if (bias)
-    biased = elementwise(n.b, shape, f32, {capped, bias}, [](Scalar &s, ValueRange x) { return s.add(x[0], x[1]); });
+    biased = elementwise(n.b, shape, type, {capped, bias}, [](Scalar &s, ValueRange x) { return s.add(x[0], x[1]); });
   Value weights = softmaxOrZero(n, biased);
   Value stages[] = {raw, capped, biased, weights};
   scores = stages[mode];
   Value lhs = reshape(n.b, convertFloat(n.b, weights, elementOf(v)), {products, rows, keys});
-  Value y = matmul(n, lhs, {headsOutside(v, {products, keys, valueSize}), false, false}, valueSize);
+  Value y = product(n, lhs, headsOutside(v, {products, keys, valueSize}));
   return transpose(n.b, reshape(n.b, y, {batch, heads, queries, valueSize}), {0, 2, 1, 3});
 }
 
@@ -160,8 +159,9 @@ LogicalResult checkAttributes(Node &n) {
   int64_t mode = n.op.getI64("qk_matmul_output_mode");
   if (mode < 0 || mode > 3)
     return n.fail("qk_matmul_output_mode is " + Twine(mode) + ", expected 0, 1, 2 or 3");
-  if (!isAnchorElement(n.inElement(0)))
-    return n.fail("element type is not f32, f16 or bf16");
+  for (int i : {0, 1, 2})
+    if (n.inElement(i) != n.inElement(0) || !isa<FloatType>(n.inElement(i)))
+      return n.fail("operand " + Twine(i) + " is not of the float type of the query");
   return success();
 }
 
@@ -199,18 +199,18 @@ LogicalResult attention(Node &n) {
   if (scale == 0.0f)
     scale = 1.0f / std::sqrt(static_cast<float>(shapeOf(q)[3]));
 
-  bool decomposes = n.op.getF32("softcap", 0.0f) > 0 || n.op.isOutputUsed(3);
+  bool decomposes = n.op.getF32("softcap", 0.0f) > 0 || n.op.isOutputUsed(3) || !isAnchorElement(n.inElement(0));
   Mask mask = readMask(n);
   // The anchor aligns causality with the last key, ONNX with the first key after the past.
   bool anchorCausal = mask.causal && !decomposes && !mask.valid && queries + mask.offset == keys;
   mask.causal &= !anchorCausal;
-  Value bias = mask.isEmpty() ? Value() : additiveBias(n, mask, batch, queries, keys);
-  auto type = RankedTensorType::get({batch, queries, heads, valueSize}, n.b.getF32Type());
+  Type type = n.inElement(0).isF64() ? n.inElement(0) : Type(n.b.getF32Type());
+  Value bias = mask.isEmpty() ? Value() : additiveBias(n, mask, type, batch, queries, keys);
   Value acc, scores;
   if (decomposes) {
     acc = decomposedAttention(n, q, k, v, bias, scale, scores);
   } else {
-    acc = kern::AttentionOp::create(n.b, type, q, k, v, bias, n.b.getF32FloatAttr(scale),
+    acc = kern::AttentionOp::create(n.b, RankedTensorType::get({batch, queries, heads, valueSize}, type), q, k, v, bias, n.b.getF32FloatAttr(scale),
                                     anchorCausal ? n.b.getUnitAttr() : UnitAttr(),
                                     kern::MathModeAttr::get(n.b.getContext(), n.math));
   }

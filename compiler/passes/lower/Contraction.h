@@ -27,6 +27,10 @@ struct Rhs {
 /// kern.matmul of lhs [B, M, K]; n is the number of columns. A product without terms is zero.
 mlir::Value matmul(Node &node, mlir::Value lhs, const Rhs &rhs, int64_t n);
 
+/// lhs [B, M, K] times rhs [B, K, N] (with `transposed` [B, N, K]) of any element type: an anchor where it takes the type, else a
+/// reduction. The result is f32 for floats of up to 32 bits and has the type of the operands otherwise.
+mlir::Value product(Node &node, mlir::Value lhs, mlir::Value rhs, bool transposed = false);
+
 } // namespace ogc::lower
 
 #endif

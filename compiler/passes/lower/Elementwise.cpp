@@ -260,22 +260,6 @@ LogicalResult castTo(Node &n) {
 
 LogicalResult identity(Node &n) { return n.result(n.in(0)); }
 
-/// Inference only: the operand itself, and a mask that keeps everything.
-LogicalResult dropout(Node &n) {
-  n.op.ignore("seed");
-  if (n.has(2)) {
-    std::optional<Shape> training = n.constInts(2);
-    if (!training || training->empty() || training->front() != 0)
-      return n.fail("training_mode is not false");
-  }
-  if (failed(n.result(n.in(0))))
-    return failure();
-  if (!n.op.isOutputUsed(1))
-    return success();
-  Scalar s(n.b, n.op.getLoc());
-  return n.result(filled(n.b, n.outShape(1), s.icst(n.b.getI1Type(), 1)));
-}
-
 } // namespace
 
 void registerElementwise(Table &t) {
@@ -349,7 +333,6 @@ void registerElementwise(Table &t) {
   t.add("Cast", castTo);
   t.add("CastLike", castTo);
   t.add("Identity", identity);
-  t.add("Dropout", dropout);
 }
 
 } // namespace ogc::lower

@@ -41,6 +41,24 @@ Value matmul(Node &node, Value lhs, const Rhs &rhs, int64_t n) {
                                 node.math);
 }
 
+Value product(Node &node, Value lhs, Value rhs, bool transposed) {
+  int64_t batch = shapeOf(lhs)[0], rows = shapeOf(lhs)[1], columns = shapeOf(rhs)[transposed ? 1 : 2];
+  if (isAnchorElement(elementOf(lhs)))
+    return matmul(node, lhs, {rhs, false, transposed}, columns);
+  MLIRContext *context = node.b.getContext();
+  auto dims = [&](ArrayRef<unsigned> list) {
+    auto exprs = llvm::map_to_vector(list, [&](unsigned d) { return getAffineDimExpr(d, context); });
+    return AffineMap::get(4, 0, exprs, context);
+  };
+  SmallVector<IteratorType> iterators(3, IteratorType::parallel);
+  iterators.push_back(IteratorType::reduction);
+  Scalar s(node.b, node.op.getLoc());
+  Value zero = s.icst(computeType(elementOf(lhs)), 0);
+  return reduceInto(node.b, {filled(node.b, {batch, rows, columns}, zero), dims({0, 1, 2})},
+                    {{lhs, dims({0, 1, 3})}, {rhs, transposed ? dims({0, 2, 3}) : dims({0, 3, 2})}}, iterators,
+                    [](Scalar &s, ValueRange x) { return s.add(x[2], s.mul(x[0], x[1])); });
+}
+
 namespace {
 
 /// Batched product with any element type: a generic over [batch..., m, n, k]. Operands are broadcast in their batch dimensions.

@@ -68,6 +68,11 @@ const Table &lowerings() {
     registerAttention(t);
     registerResize(t);
     registerQuantization(t);
+    registerGridSample(t);
+    registerDeformConv(t);
+    registerRegions(t);
+    registerSignal(t);
+    registerRandom(t);
     return t;
   }();
   return table;

@@ -94,6 +94,11 @@ void registerPooling(Table &table);
 void registerAttention(Table &table);
 void registerResize(Table &table);
 void registerQuantization(Table &table);
+void registerGridSample(Table &table);
+void registerDeformConv(Table &table);
+void registerRegions(Table &table);
+void registerSignal(Table &table);
+void registerRandom(Table &table);
 
 } // namespace ogc::lower
 

@@ -235,13 +235,42 @@ LogicalResult lpNormalization(Node &n) {
 // Batch normalization, LRN
 //===----------------------------------------------------------------------===//
 
+/// With the statistics of the batch: the result, and the running mean and variance moved towards them.
+LogicalResult trainingBatchNormalization(Node &n, double epsilon, double momentum) {
+  if (n.inRank(0) < 2)
+    return n.fail("training_mode is 1 and operand 0 has rank " + Twine(n.inRank(0)) + ", expected 2 or more");
+  Shape axes = trailingAxes(2, n.inRank(0));
+  axes.insert(axes.begin(), 0);
+  RowDomain domain(n.b.getContext(), n.inShape(0), axes);
+  Operand x{n.in(0), domain.full};
+  Statistics stats = statistics(n, domain, x);
+  if (failed(n.result(normalize(n, domain, x, stats, epsilon, channelOperand(n, domain, n.in(1)),
+                                channelOperand(n, domain, n.in(2)), n.outElement()))))
+    return failure();
+  for (int i : {1, 2}) {
+    if (!n.op.output(i))
+      break;
+    Type element = n.outElement(i);
+    Value moved = elementwise(n.b, domain.outer, element, {n.in(i + 2), i == 1 ? stats.sum : stats.squares},
+                              [&](Scalar &s, ValueRange v) {
+                                Value now = meanOf(s, v[1], stats.scale);
+                                Value before = s.cast(v[0], false, now.getType(), false);
+                                Value sum = s.add(s.mul(before, s.cst(now.getType(), momentum)),
+                                                  s.mul(now, s.cst(now.getType(), 1.0 - momentum)));
+                                return s.cast(sum, false, element, false);
+                              });
+    if (failed(n.result(moved)))
+      return failure();
+  }
+  return success();
+}
+
 LogicalResult batchNormalization(Node &n) {
-  n.op.ignore("momentum");
-  double epsilon = n.op.getF32("epsilon", 1e-5f);
-  if (n.op.getI64("training_mode") != 0)
-    return n.fail("training_mode is 1, expected 0");
+  double momentum = n.op.getF32("momentum", 0.9f), epsilon = n.op.getF32("epsilon", 1e-5f);
   if (failed(requireFloat(n)))
     return failure();
+  if (n.op.getI64("training_mode") != 0)
+    return trainingBatchNormalization(n, epsilon, momentum);
   // y = x * factor + offset; both are constants of one value a channel in all but strange models, evaluated at compile time.
   Type type = computeType(n.inElement(0));
   Shape channels{n.inRank(0) > 1 ? n.inShape(0)[1] : 1};

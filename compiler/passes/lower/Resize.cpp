@@ -26,6 +26,7 @@ struct Options {
 struct Axis {
   int64_t dim, in, out;
   double scale;
+  double roiStart = 0, roiEnd = 1; ///< of tf_crop_and_resize
 };
 
 /// Input positions and weights of one axis, [out, taps].
@@ -38,12 +39,22 @@ struct Taps {
 /// The position in the input, as a real number, of output position o.
 double sourcePosition(const Axis &axis, StringRef coordinates, int64_t o) {
   double x = static_cast<double>(o), in = static_cast<double>(axis.in), out = static_cast<double>(axis.out);
-  if (coordinates == "align_corners")
-    return axis.out > 1 ? x * (in - 1) / (out - 1) : 0.0;
+  if (coordinates == "align_corners") {
+    // With scales, the last corner is that of the unrounded extent.
+    double exact = axis.scale * in;
+    return axis.out > 1 ? x * (in - 1) / (exact > 1 ? exact - 1 : out - 1) : 0.0;
+  }
+  if (coordinates == "tf_crop_and_resize") {
+    if (axis.out == 1)
+      return 0.5 * (axis.roiStart + axis.roiEnd) * (in - 1);
+    return axis.roiStart * (in - 1) + x * (axis.roiEnd - axis.roiStart) * (in - 1) / (out - 1);
+  }
   if (coordinates == "asymmetric")
     return x / axis.scale;
   if (coordinates == "pytorch_half_pixel" && axis.out == 1)
     return 0.0;
+  if (coordinates == "tf_half_pixel_for_nn")
+    return (x + 0.5) / axis.scale;
   double position = (x + 0.5) / axis.scale - 0.5;
   if (coordinates == "half_pixel_symmetric")
     position += in / 2 * (1 - out / (axis.scale * in));
@@ -107,6 +118,33 @@ Value positionsTensor(Builder &b, const Axis &axis, const Taps &taps) {
   return constantTensor(b, DenseElementsAttr::get(type, ArrayRef<int64_t>(taps.positions)));
 }
 
+/// The value with `fill` where a position along some axis lies outside of the input: tf_crop_and_resize.
+Value extrapolate(Node &n, Value v, ArrayRef<Axis> axes, const Options &options, double fill) {
+  MLIRContext *context = n.b.getContext();
+  unsigned rank = static_cast<unsigned>(n.inRank(0));
+  SmallVector<Operand> operands{{v, AffineMap::getMultiDimIdentityMap(rank, context)}};
+  for (const Axis &axis : axes) {
+    SmallVector<bool> inside;
+    for (int64_t o = 0; o < axis.out; ++o) {
+      double x = sourcePosition(axis, options.coordinates, o);
+      inside.push_back(x >= 0 && x <= static_cast<double>(axis.in - 1));
+    }
+    if (llvm::all_of(inside, [](bool b) { return b; }))
+      continue;
+    auto type = RankedTensorType::get({axis.out}, n.b.getI1Type());
+    operands.push_back({constantTensor(n.b, DenseElementsAttr::get(type, ArrayRef<bool>(inside))),
+                        AffineMap::get(rank, 0, getAffineDimExpr(static_cast<unsigned>(axis.dim), context), context)});
+  }
+  if (operands.size() == 1)
+    return v;
+  return mapElements(n.b, n.outShape(), n.outElement(), operands, [&](Scalar &s, ValueRange x) {
+    Value inside = x[1];
+    for (Value other : x.drop_front(2))
+      inside = s.mul(inside, other);
+    return s.select(inside, x[0], s.cst(x[0].getType(), fill));
+  });
+}
+
 /// All axes at once: one gather.
 Value resizeNearest(Node &n, ArrayRef<Axis> axes, const Options &options) {
   MLIRContext *context = n.b.getContext();
@@ -159,7 +197,7 @@ Value resizeAxis(Node &n, Value data, const Axis &axis, const Options &options) 
 }
 
 /// The resized axes and their scales, from scales or sizes.
-FailureOr<SmallVector<Axis>> readAxes(Node &n) {
+FailureOr<SmallVector<Axis>> readAxes(Node &n, bool crops) {
   int64_t rank = n.inRank(0);
   Shape dims = n.op.getI64s("axes");
   if (dims.empty())
@@ -173,6 +211,12 @@ FailureOr<SmallVector<Axis>> readAxes(Node &n) {
   } else if (!n.constInts(3)) {
     return n.fail("sizes are not constant");
   }
+  std::optional<SmallVector<double>> roi;
+  if (crops) {
+    roi = n.has(1) ? onnx::getConstantFloats(n.op.input(1)) : std::nullopt;
+    if (!roi || roi->size() != 2 * dims.size())
+      return n.fail("roi is not constant or does not have two values for each axis");
+  }
   SmallVector<Axis> axes;
   double common = 0;
   for (auto [i, d] : llvm::enumerate(dims)) {
@@ -182,6 +226,10 @@ FailureOr<SmallVector<Axis>> readAxes(Node &n) {
     Axis axis{d, n.inShape(0)[d], n.outShape()[d], 1.0};
     if (axis.in == 0 || axis.out == 0)
       return n.fail("dimension " + Twine(d) + " has no elements");
+    if (roi) {
+      axis.roiStart = (*roi)[i];
+      axis.roiEnd = (*roi)[dims.size() + i];
+    }
     axis.scale = scales ? (*scales)[i] : static_cast<double>((*n.constInts(3))[i]) / static_cast<double>(axis.in);
     bool takes = i == 0 || (policy == "not_larger" ? axis.scale < common : axis.scale > common);
     common = takes ? axis.scale : common;
@@ -190,12 +238,22 @@ FailureOr<SmallVector<Axis>> readAxes(Node &n) {
   if (!scales && policy != "stretch")
     for (Axis &axis : axes)
       axis.scale = common;
-  llvm::erase_if(axes, [](const Axis &axis) { return axis.in == axis.out && axis.scale == 1.0; });
+  llvm::erase_if(axes, [](const Axis &axis) {
+    return axis.in == axis.out && axis.scale == 1.0 && axis.roiStart == 0 && axis.roiEnd == 1;
+  });
   return axes;
 }
 
+Value convertNumber(Node &n, Value v, Type element, bool fromUnsigned, bool toUnsigned) {
+  if (elementOf(v) == element)
+    return v;
+  return elementwise(
+      n.b, shapeOf(v), element, v, [&](Scalar &s, ValueRange x) { return s.cast(x[0], fromUnsigned, element, toUnsigned); },
+      /*widen=*/false);
+}
+
 LogicalResult resize(Node &n) {
-  n.op.ignore("extrapolation_value"); // only for tf_crop_and_resize
+  double fill = n.op.getF32("extrapolation_value", 0.0f); // only for tf_crop_and_resize
   Options options{n.op.getStr("mode", "nearest"),
                   n.op.getStr("coordinate_transformation_mode", "half_pixel"),
                   n.op.getStr("nearest_mode", "round_prefer_floor"),
@@ -204,24 +262,26 @@ LogicalResult resize(Node &n) {
                   n.op.getI64("exclude_outside") != 0};
   if (!llvm::is_contained({"nearest", "linear", "cubic"}, options.mode))
     return n.fail("mode is '" + options.mode + "', expected nearest, linear or cubic");
-  if (!llvm::is_contained({"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric"},
+  if (!llvm::is_contained({"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+                           "tf_half_pixel_for_nn", "tf_crop_and_resize"},
                           options.coordinates))
     return n.fail("coordinate_transformation_mode '" + options.coordinates + "' is not supported");
   if (!llvm::is_contained({"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}, options.nearest))
     return n.fail("nearest_mode '" + options.nearest + "' is not supported");
-  FailureOr<SmallVector<Axis>> axes = readAxes(n);
+  bool crops = options.coordinates == "tf_crop_and_resize";
+  FailureOr<SmallVector<Axis>> axes = readAxes(n, crops);
   if (failed(axes))
     return failure();
   if (axes->empty())
     return n.result(n.in(0));
+  auto finish = [&](Value v) { return n.result(crops ? extrapolate(n, v, *axes, options, fill) : v); };
   if (options.mode == "nearest")
-    return n.result(resizeNearest(n, *axes, options));
-  if (!isa<FloatType>(n.inElement(0)))
-    return n.fail("mode " + options.mode + " needs a float type");
-  Value v = n.in(0);
+    return finish(resizeNearest(n, *axes, options));
+  // Integers are computed in f32 and converted by the rule of casts.
+  Value v = convertNumber(n, n.in(0), isa<FloatType>(n.inElement(0)) ? n.inElement(0) : n.b.getF32Type(), n.isUnsignedIn(0), false);
   for (const Axis &axis : *axes)
     v = resizeAxis(n, v, axis, options);
-  return n.result(convertFloat(n.b, v, n.outElement()));
+  return finish(convertNumber(n, v, n.outElement(), false, n.isUnsignedOut()));
 }
 
 } // namespace
