@@ -52,13 +52,29 @@ LogicalResult checkEpilogue(Operation *anchor) {
   return success(ok);
 }
 
+/// True when something over the whole domain reads what `reduction` gives, directly or not.
+bool feedsItsRow(const fuse::RowDomain &domain, Operation *reduction) {
+  llvm::DenseSet<Value> derived(reduction->result_begin(), reduction->result_end());
+  Operation *end = reduction->getBlock()->getTerminator();
+  for (Operation &op : llvm::make_range(std::next(reduction->getIterator()), end->getIterator())) {
+    if (llvm::none_of(op.getOperands(), [&](Value operand) { return derived.contains(operand); }))
+      continue;
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    fuse::RowRole role = generic ? domain.roleOf(generic) : fuse::RowRole::None;
+    if (role == fuse::RowRole::Full || role == fuse::RowRole::Reduction)
+      return true;
+    derived.insert(op.result_begin(), op.result_end());
+  }
+  return false;
+}
+
 /// True when all that is computed from reductions in the body lies on one row domain and stays in its row. What is computed
 /// without reductions may have any form: rows pull on it.
 bool isRow(Block &body) {
   FailureOr<fuse::RowDomain> domain = failure();
   for (auto generic : body.getOps<linalg::GenericOp>())
     if (failed(domain))
-      domain = fuse::RowDomain::ofReduction(generic);
+      domain = fuse::RowDomain::ofReduction(generic, [&](const fuse::RowDomain &shape) { return feedsItsRow(shape, generic); });
   if (failed(domain))
     return false;
   llvm::DenseMap<Value, fuse::RowRole> reduced; // reductions and what is computed from them
