@@ -104,19 +104,85 @@ Value genericConv(Node &n, const Conv &conv, Type element) {
   return finish(n, reshape(b, acc, merged), conv.bias, 1, element);
 }
 
+/// One group, three spatial dimensions: a sum of 2-D convolutions, one for each plane of the filter. They read planes of the input
+/// in place and add up in their epilogues.
+Value planeByPlane(Node &n, const Conv &conv, Type element) {
+  const Window &w = conv.window;
+  Builder &b = n.b;
+  int64_t batch = shapeOf(conv.input)[0], channels = shapeOf(conv.input)[1], filters = shapeOf(conv.filter)[0];
+  int64_t kh = w.kernel[1], kw = w.kernel[2], rows = batch * w.out[0];
+  Scalar s(b, n.op.getLoc());
+  Value x = transpose(b, conv.input, {0, 2, 3, 4, 1}); // [N, D, H, W, C]
+  x = pad(b, x, {0, w.padBegin[0], 0, 0, 0}, {0, w.neededEnd(0), 0, 0, 0}, s.icst(elementOf(x), 0));
+  Value taps = transpose(b, conv.filter, {2, 3, 4, 1, 0}); // [KD, KH, KW, C, F]
+  auto type = RankedTensorType::get({rows, w.out[1], w.out[2], filters}, b.getF32Type());
+  SmallVector<int64_t> kernel{kh, kw}, strides{w.strides[1], w.strides[2]}, dilations{w.dilations[1], w.dilations[2]},
+      pads{w.padBegin[1], w.padBegin[2], w.padEnd[1], w.padEnd[2]};
+  Value acc;
+  for (int64_t k = 0; k < w.kernel[0]; ++k) {
+    Value planes = slice(b, x, {0, k * w.dilations[0], 0, 0, 0}, {batch, w.out[0], w.in[1], w.in[2], channels},
+                         {1, w.strides[0], 1, 1, 1});
+    Value filter = slice(b, taps, {k, 0, 0, 0, 0}, {1, kh, kw, channels, filters});
+    Value term = kern::ConvOp::create(b, type, reshape(b, planes, {rows, w.in[1], w.in[2], channels}),
+                                      packPanels(b, reshape(b, filter, {kh * kw * channels, filters}), false), kernel, strides,
+                                      dilations, pads, n.math);
+    acc = acc ? elementwise(b, type.getShape(), b.getF32Type(), {term, acc},
+                            [](Scalar &s, ValueRange v) { return s.add(v[0], v[1]); })
+              : term;
+  }
+  Value y = reshape(b, finish(n, acc, conv.bias, 3, element), {batch, w.out[0], w.out[1], w.out[2], filters});
+  return transpose(b, y, {0, 4, 1, 2, 3});
+}
+
+/// Several groups: the windows as rows of a matrix for each group, times the filters of the group.
+Value groupedProduct(Node &n, const Conv &conv, Type element) {
+  const Window &w = conv.window;
+  Builder &b = n.b;
+  MLIRContext *context = b.getContext();
+  unsigned rank = static_cast<unsigned>(w.rank()), dims = 3 + 2 * rank, c = 2 + rank;
+  int64_t batch = shapeOf(conv.input)[0], groups = conv.groups, perGroup = shapeOf(conv.filter)[1],
+          filters = shapeOf(conv.filter)[0] / groups, pixels = numElements(w.out), terms = perGroup * numElements(w.kernel);
+  Scalar s(b, n.op.getLoc());
+  Value padded = padWindow(n, conv.input, w, 2, s.icst(elementOf(conv.input), 0));
+  Shape split{batch, groups, perGroup}, rows{groups, batch}, result{groups, batch};
+  llvm::append_range(split, shapeOf(padded).drop_front(2));
+  llvm::append_range(rows, w.out);
+  rows.push_back(perGroup);
+  llvm::append_range(rows, w.kernel);
+  // The domain: group, batch, out..., channel, kernel...
+  SmallVector<AffineExpr> in{getAffineDimExpr(1, context), getAffineDimExpr(0, context), getAffineDimExpr(c, context)};
+  llvm::append_range(in, windowExprs(context, w, 2, c + 1));
+  Value windows = mapElements(
+      b, rows, elementOf(padded), {{reshape(b, padded, split), AffineMap::get(dims, 0, in, context)}},
+      [](Scalar &, ValueRange x) { return x[0]; }, /*widen=*/false);
+  Value y = product(n, reshape(b, windows, {groups, batch * pixels, terms}), reshape(b, conv.filter, {groups, filters, terms}),
+                    /*transposed=*/true);
+  llvm::append_range(result, w.out);
+  result.push_back(filters);
+  Shape permutation{1, 0, static_cast<int64_t>(c)}, merged{batch, groups * filters};
+  for (int64_t d = 2; d < c; ++d)
+    permutation.push_back(d);
+  llvm::append_range(merged, w.out);
+  return finish(n, reshape(b, transpose(b, reshape(b, y, result), permutation), merged), conv.bias, 1, element);
+}
+
 Value convolve(Node &n, Conv conv, Type element) {
   int64_t channels = shapeOf(conv.input)[1], filters = shapeOf(conv.filter)[0];
   bool depthwise = conv.groups == channels && filters == channels && conv.groups > 1;
   size_t rank = conv.window.rank();
   Shape shape{shapeOf(conv.input)[0], filters};
   llvm::append_range(shape, conv.window.out);
-  bool hasAnchor = isAnchorElement(elementOf(conv.input)) && (rank == 1 || rank == 2) && (conv.groups == 1 || depthwise) &&
-                   numElements(shape) != 0 && channels != 0;
-  if (!hasAnchor)
+  if (!isAnchorElement(elementOf(conv.input)) || numElements(shape) == 0 || channels == 0)
     return genericConv(n, conv, element);
-  if (rank == 1)
-    conv = widenTo2d(n.b, conv);
-  return reshape(n.b, anchorConv2d(n, conv, element), shape);
+  if (rank <= 2 && (conv.groups == 1 || depthwise)) {
+    if (rank == 1)
+      conv = widenTo2d(n.b, conv);
+    return reshape(n.b, anchorConv2d(n, conv, element), shape);
+  }
+  if (conv.groups > 1)
+    return groupedProduct(n, conv, element);
+  constexpr int64_t mostPlanes = 32;
+  return rank == 3 && conv.window.kernel[0] <= mostPlanes ? planeByPlane(n, conv, element) : genericConv(n, conv, element);
 }
 
 LogicalResult checkGroups(Node &n, int64_t groups, int64_t channels, int64_t filters) {
