@@ -182,13 +182,23 @@ void IndexMath::joinDigits(SmallVectorImpl<Part> &parts) {
   }
 }
 
+/// The number of indices that parts make together.
+int64_t IndexMath::sizeOf(ArrayRef<Part> parts) {
+  int64_t size = 1;
+  for (const Part &part : parts)
+    size *= part.extent;
+  return size;
+}
+
 Value IndexMath::linearize(Location loc, ArrayRef<Value> indices, ArrayRef<int64_t> extents) {
   SmallVector<Part> parts;
   for (auto [index, extent] : llvm::zip_equal(indices, extents)) {
     if (extent == 1)
       continue;
+    // An index of a longer dimension may be used in a shorter one, where a condition keeps it inside (parts of a concatenation): its
+    // parts then say nothing about the distance between rows.
     auto nested = joined.find(index);
-    if (nested != joined.end())
+    if (nested != joined.end() && sizeOf(nested->second) == extent)
       parts.append(nested->second.begin(), nested->second.end());
     else
       parts.push_back({index, extent});
@@ -237,13 +247,10 @@ SmallVector<Value> IndexMath::delinearize(Location loc, Value position, ArrayRef
   SmallVector<Part> parts;
   if (auto it = joined.find(position); it != joined.end())
     parts = it->second;
-  int64_t total = 1;
-  for (const Part &part : parts)
-    total *= part.extent;
   int64_t wanted = 1;
   for (unsigned dim : dims)
     wanted *= extents[dim];
-  if (total != wanted)
+  if (sizeOf(parts) != wanted)
     parts.assign({Part{position, wanted}});
 
   // Match the smallest runs of parts and dimensions of equal size, from the back.

@@ -68,6 +68,7 @@ private:
     int64_t extent;
   };
 
+  static int64_t sizeOf(llvm::ArrayRef<Part> parts);
   void joinDigits(llvm::SmallVectorImpl<Part> &parts);
 
   mlir::OpBuilder &builder;

@@ -71,7 +71,8 @@ SmallVector<Tap> tapsOf(Scalar &s, Value x, const Axis &axis) {
   x = denormalize(s, x, axis);
   if (axis.mode == "nearest")
     x = math::RoundEvenOp::create(s.b, x);
-  if (axis.padding == "border")
+  // Cubic weights are those of the position itself, also where all four elements are the border.
+  if (axis.padding == "border" && axis.mode != "cubic")
     x = clampPosition(s, x, axis.extent);
   else if (axis.padding == "reflection")
     x = reflect(s, x, axis);
