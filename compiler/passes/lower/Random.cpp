@@ -1,4 +1,4 @@
-//===- Random.cpp - Random*, Multinomial, Dropout -------------------------===//
+//===- Random.cpp - Random*, Bernoulli, Multinomial, Dropout --------------===//
 //
 // Numbers come from Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011): a function of the
 // element's position and a key, so that every target, thread count and fusion gives the same ones. docs/numerics.md states the
@@ -22,7 +22,7 @@ struct Key {
 
 bool drawsNumbers(Operation *op) {
   StringRef type = onnx::getOpType(op);
-  return type.starts_with("Random") || type == "Multinomial" || type == "Dropout";
+  return type.starts_with("Random") || type == "Multinomial" || type == "Bernoulli" || type == "Dropout";
 }
 
 /// The key of an operator without a seed: its number among those that draw, so that no two use the same numbers.
@@ -96,6 +96,20 @@ LogicalResult randomUniform(Node &n) {
     std::array<Value, 4> words = philox(s, counterOf(s, shape), key);
     Value u = uniform(s, words[0], words[1], type);
     return s.add(s.mul(u, s.cst(type, high - low)), s.cst(type, low));
+  }));
+}
+
+/// 1 with the probability that the operand says. (The operator's function body has it the other way round.)
+LogicalResult bernoulli(Node &n) {
+  n.op.ignore("dtype"); // the result type says it
+  Key key = keyOf(n);
+  if (!isa<FloatType>(n.inElement(0)))
+    return n.fail("operand 0 is not of a float type");
+  Shape shape(n.outShape());
+  return n.result(elementwise(n.b, shape, n.outElement(), n.in(0), [&](Scalar &s, ValueRange x) {
+    std::array<Value, 4> words = philox(s, counterOf(s, shape), key);
+    Value hit = s.cmp(Compare::Less, uniform(s, words[0], words[1], x[0].getType()), x[0], false);
+    return s.cast(hit, true, n.outElement(), n.isUnsignedOut());
   }));
 }
 
@@ -215,6 +229,7 @@ void registerRandom(Table &t) {
     t.add(name, randomUniform);
   for (StringRef name : {"RandomNormal", "RandomNormalLike"})
     t.add(name, randomNormal);
+  t.add("Bernoulli", bernoulli);
   t.add("Multinomial", multinomial);
   t.add("Dropout", dropout);
 }

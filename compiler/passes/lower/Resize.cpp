@@ -127,7 +127,9 @@ Value extrapolate(Node &n, Value v, ArrayRef<Axis> axes, const Options &options,
     SmallVector<bool> inside;
     for (int64_t o = 0; o < axis.out; ++o) {
       double x = sourcePosition(axis, options.coordinates, o);
-      inside.push_back(x >= 0 && x <= static_cast<double>(axis.in - 1));
+      // A crop that ends at the last element ends there, whatever its rounding.
+      double slack = 1e-6 * static_cast<double>(axis.in);
+      inside.push_back(x >= -slack && x <= static_cast<double>(axis.in - 1) + slack);
     }
     if (llvm::all_of(inside, [](bool b) { return b; }))
       continue;
