@@ -74,8 +74,7 @@ void callLibmForDoubles(ModuleOp module) {
     OpBuilder builder(op);
     StringRef name = functionsByOperation().lookup(op->getName().getStringRef());
     func::FuncOp function = declare(module, name, op->getNumOperands());
-    op->replaceAllUsesWith(
-        ValueRange{callLanes(builder, op->getLoc(), function, op->getOperands(), op->getResult(0).getType())});
+    op->replaceAllUsesWith(ValueRange{callLanes(builder, op->getLoc(), function, op->getOperands(), op->getResult(0).getType())});
     op->erase();
   }
 }

@@ -195,8 +195,8 @@ Value IndexMath::linearize(Location loc, ArrayRef<Value> indices, ArrayRef<int64
   for (auto [index, extent] : llvm::zip_equal(indices, extents)) {
     if (extent == 1)
       continue;
-    // An index of a longer dimension may be used in a shorter one, where a condition keeps it inside (parts of a concatenation): its
-    // parts then say nothing about the distance between rows.
+    // An index of a longer dimension may be used in a shorter one, where a condition keeps it inside (parts of a concatenation):
+    // its parts then say nothing about the distance between rows.
     auto nested = joined.find(index);
     if (nested != joined.end() && sizeOf(nested->second) == extent)
       parts.append(nested->second.begin(), nested->second.end());

@@ -126,8 +126,8 @@ void growRows(Grouping &grouping) {
     auto reduction = dyn_cast<linalg::GenericOp>(op);
     if (!reduction || !grouping.isFree(op))
       continue;
-    FailureOr<RowDomain> domain = RowDomain::ofReduction(
-        reduction, [&](const RowDomain &shape) { return feedsItsRow(grouping, shape, reduction); });
+    FailureOr<RowDomain> domain =
+        RowDomain::ofReduction(reduction, [&](const RowDomain &shape) { return feedsItsRow(grouping, shape, reduction); });
     if (succeeded(domain))
       RowGrower(grouping, reduction, *domain).run();
   }

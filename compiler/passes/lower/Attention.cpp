@@ -111,8 +111,8 @@ Value softmaxOrZero(Node &n, Value scores) {
     Value isHidden = s.cmp(Compare::Equal, v[1], s.lowest(type, false), false);
     return s.select(isHidden, s.cst(type, 0.0), s.exp(s.sub(v[0], v[1])));
   });
-  Value sum =
-      reduceRows(n.b, domain, {{power, domain.full}}, s.cst(type, 0.0), [](Scalar &s, ValueRange v) { return s.add(v[1], v[0]); });
+  Value sum = reduceRows(n.b, domain, {{power, domain.full}}, s.cst(type, 0.0),
+                         [](Scalar &s, ValueRange v) { return s.add(v[1], v[0]); });
   return mapRows(n.b, domain, {{power, domain.full}, {sum, domain.outerMap}}, type, [&](Scalar &s, ValueRange v) {
     Value isZero = s.cmp(Compare::Equal, v[1], s.cst(type, 0.0), false);
     return s.div(v[0], s.select(isZero, s.cst(type, 1.0), v[1]), false);
@@ -210,8 +210,8 @@ LogicalResult attention(Node &n) {
   if (decomposes) {
     acc = decomposedAttention(n, q, k, v, bias, scale, scores);
   } else {
-    acc = kern::AttentionOp::create(n.b, RankedTensorType::get({batch, queries, heads, valueSize}, type), q, k, v, bias, n.b.getF32FloatAttr(scale),
-                                    anchorCausal ? n.b.getUnitAttr() : UnitAttr(),
+    acc = kern::AttentionOp::create(n.b, RankedTensorType::get({batch, queries, heads, valueSize}, type), q, k, v, bias,
+                                    n.b.getF32FloatAttr(scale), anchorCausal ? n.b.getUnitAttr() : UnitAttr(),
                                     kern::MathModeAttr::get(n.b.getContext(), n.math));
   }
   Value y = convertFloat(n.b, acc, n.outElement());

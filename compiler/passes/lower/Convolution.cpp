@@ -104,8 +104,8 @@ Value genericConv(Node &n, const Conv &conv, Type element) {
   return finish(n, reshape(b, acc, merged), conv.bias, 1, element);
 }
 
-/// One group, three spatial dimensions: a sum of 2-D convolutions, one for each plane of the filter. They read planes of the input
-/// in place and add up in their epilogues.
+/// One group, three spatial dimensions: a sum of 2-D convolutions, one for each plane of the filter. They read planes of the
+/// input in place and add up in their epilogues.
 Value planeByPlane(Node &n, const Conv &conv, Type element) {
   const Window &w = conv.window;
   Builder &b = n.b;
@@ -120,8 +120,8 @@ Value planeByPlane(Node &n, const Conv &conv, Type element) {
       pads{w.padBegin[1], w.padBegin[2], w.padEnd[1], w.padEnd[2]};
   Value acc;
   for (int64_t k = 0; k < w.kernel[0]; ++k) {
-    Value planes = slice(b, x, {0, k * w.dilations[0], 0, 0, 0}, {batch, w.out[0], w.in[1], w.in[2], channels},
-                         {1, w.strides[0], 1, 1, 1});
+    Value planes =
+        slice(b, x, {0, k * w.dilations[0], 0, 0, 0}, {batch, w.out[0], w.in[1], w.in[2], channels}, {1, w.strides[0], 1, 1, 1});
     Value filter = slice(b, taps, {k, 0, 0, 0, 0}, {1, kh, kw, channels, filters});
     Value term = kern::ConvOp::create(b, type, reshape(b, planes, {rows, w.in[1], w.in[2], channels}),
                                       packPanels(b, reshape(b, filter, {kh * kw * channels, filters}), false), kernel, strides,

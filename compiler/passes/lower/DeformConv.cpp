@@ -30,8 +30,7 @@ struct Layout {
   /// The map into [N, offset group, kernel..., (coordinate,) out...].
   AffineMap map(MLIRContext *context, std::optional<int64_t> coordinate) const {
     unsigned dims = 2 + 2 * rank();
-    SmallVector<AffineExpr> exprs{getAffineDimExpr(0, context),
-                                  getAffineDimExpr(1, context).floorDiv(channels / offsetGroups)};
+    SmallVector<AffineExpr> exprs{getAffineDimExpr(0, context), getAffineDimExpr(1, context).floorDiv(channels / offsetGroups)};
     for (unsigned d = 2; d < 2 + rank(); ++d)
       exprs.push_back(getAffineDimExpr(d, context));
     if (coordinate)
@@ -68,8 +67,8 @@ Value sampledColumns(Node &n, const Layout &layout, Value mask) {
       start = arith::IndexCastOp::create(s.b, i64, s.sub(start, s.icst(index, w.padBegin[d])));
       taps.push_back(linearTaps(s, s.add(s.cast(start, false, x[d].getType(), false), x[d]), w.in[d]));
     }
-    Value value = interpolate(
-        s, data, {linalg::IndexOp::create(s.b, 0).getResult(), linalg::IndexOp::create(s.b, 1).getResult()}, taps);
+    Value value =
+        interpolate(s, data, {linalg::IndexOp::create(s.b, 0).getResult(), linalg::IndexOp::create(s.b, 1).getResult()}, taps);
     return mask ? s.mul(value, x.back()) : value;
   });
 }
@@ -81,8 +80,8 @@ Value multiply(Node &n, Value columns, const Window &w, int64_t groups) {
   Value weights = reshape(n.b, n.in(1), {groups, perGroup, terms});
   if (batch > 1) {
     MLIRContext *context = n.b.getContext();
-    AffineMap map = AffineMap::get(
-        4, 0, {getAffineDimExpr(1, context), getAffineDimExpr(2, context), getAffineDimExpr(3, context)}, context);
+    AffineMap map =
+        AffineMap::get(4, 0, {getAffineDimExpr(1, context), getAffineDimExpr(2, context), getAffineDimExpr(3, context)}, context);
     weights = mapElements(
         n.b, {batch, groups, perGroup, terms}, elementOf(weights), {{weights, map}}, [](Scalar &, ValueRange x) { return x[0]; },
         /*widen=*/false);
@@ -119,8 +118,8 @@ LogicalResult deformConv(Node &n) {
     shape[0] = filters;
     return shape;
   }());
-  return n.result(elementwise(n.b, n.outShape(), n.outElement(), {y, bias},
-                              [](Scalar &s, ValueRange x) { return s.add(x[0], x[1]); }));
+  return n.result(
+      elementwise(n.b, n.outShape(), n.outElement(), {y, bias}, [](Scalar &s, ValueRange x) { return s.add(x[0], x[1]); }));
 }
 
 } // namespace

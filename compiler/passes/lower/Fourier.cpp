@@ -181,8 +181,8 @@ Value inverseOfOneSided(Node &n, Value spectrum, int64_t length) {
     int64_t rest = length - count;
     Operand mirrored{spectrum, AffineMap::get(3, 0, {d0, getAffineConstantExpr(rest, context) - d1, d2}, context)};
     Operand signs{constantOf(b, {2}, element, {1.0, -1.0}), AffineMap::get(3, 0, d2, context)};
-    Value upper = mapElements(b, {batch, rest, 2}, element, {mirrored, signs},
-                              [](Scalar &s, ValueRange v) { return s.mul(v[0], v[1]); });
+    Value upper =
+        mapElements(b, {batch, rest, 2}, element, {mirrored, signs}, [](Scalar &s, ValueRange v) { return s.mul(v[0], v[1]); });
     Value whole = rest ? concat(b, 1, {spectrum, upper}) : spectrum;
     return slice(b, transform(n, whole, true), {0, 0, 0}, {batch, length, 1});
   }

@@ -141,10 +141,11 @@ LogicalResult affineGrid(Node &n) {
   MLIRContext *context = n.b.getContext();
   SmallVector<Operand> factors;
   for (int64_t j = 0; j <= spatial; ++j)
-    factors.push_back({n.in(0), AffineMap::get(static_cast<unsigned>(rank), 0,
-                                               {getAffineDimExpr(0, context), getAffineDimExpr(static_cast<unsigned>(rank - 1), context),
-                                                getAffineConstantExpr(j, context)},
-                                               context)});
+    factors.push_back(
+        {n.in(0), AffineMap::get(static_cast<unsigned>(rank), 0,
+                                 {getAffineDimExpr(0, context), getAffineDimExpr(static_cast<unsigned>(rank - 1), context),
+                                  getAffineConstantExpr(j, context)},
+                                 context)});
   return n.result(mapElements(n.b, n.outShape(), n.outElement(), factors, [&](Scalar &s, ValueRange x) {
     Value sum = x.back();
     for (int64_t j = 0; j < spatial; ++j) {

@@ -22,9 +22,7 @@ Value isInside(Scalar &s, Value position, int64_t extent) {
   return arith::AndIOp::create(s.b, above, below);
 }
 
-Value indexOf(Scalar &s, Value position) {
-  return s.toIndex(arith::FPToSIOp::create(s.b, s.b.getI64Type(), position), false);
-}
+Value indexOf(Scalar &s, Value position) { return s.toIndex(arith::FPToSIOp::create(s.b, s.b.getI64Type(), position), false); }
 
 SmallVector<Tap> linearTaps(Scalar &s, Value position, int64_t extent) {
   Value one = s.cst(position.getType(), 1.0), base = math::FloorOp::create(s.b, position), next = s.add(base, one);
@@ -36,8 +34,7 @@ SmallVector<Tap> linearTaps(Scalar &s, Value position, int64_t extent) {
 }
 
 /// `index` holds the positions of the dimensions so far, `valid` whether all of them are inside (null: yes).
-static Value interpolateFrom(Scalar &s, Value data, SmallVectorImpl<Value> &index, Value valid,
-                             ArrayRef<SmallVector<Tap>> taps) {
+static Value interpolateFrom(Scalar &s, Value data, SmallVectorImpl<Value> &index, Value valid, ArrayRef<SmallVector<Tap>> taps) {
   if (taps.empty()) {
     Value element = s.widen(tensor::ExtractOp::create(s.b, data, index));
     return valid ? s.select(valid, element, s.icst(element.getType(), 0)) : element;

@@ -23,8 +23,8 @@ mlir::Value indexOf(Scalar &s, mlir::Value position);
 /// The two taps of linear interpolation at a position; elements outside of the tensor read zero.
 llvm::SmallVector<Tap> linearTaps(Scalar &s, mlir::Value position, int64_t extent);
 
-/// The sum over the products of one tap of each dimension; `leading` are the positions of the dimensions before. 16-bit floats are
-/// extended.
+/// The sum over the products of one tap of each dimension; `leading` are the positions of the dimensions before. 16-bit floats
+/// are extended.
 mlir::Value interpolate(Scalar &s, mlir::Value data, mlir::ValueRange leading, llvm::ArrayRef<llvm::SmallVector<Tap>> taps);
 
 } // namespace ogc::lower

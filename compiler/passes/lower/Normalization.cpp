@@ -251,14 +251,13 @@ LogicalResult trainingBatchNormalization(Node &n, double epsilon, double momentu
     if (!n.op.output(i))
       break;
     Type element = n.outElement(i);
-    Value moved = elementwise(n.b, domain.outer, element, {n.in(i + 2), i == 1 ? stats.sum : stats.squares},
-                              [&](Scalar &s, ValueRange v) {
-                                Value now = meanOf(s, v[1], stats.scale);
-                                Value before = s.cast(v[0], false, now.getType(), false);
-                                Value sum = s.add(s.mul(before, s.cst(now.getType(), momentum)),
-                                                  s.mul(now, s.cst(now.getType(), 1.0 - momentum)));
-                                return s.cast(sum, false, element, false);
-                              });
+    Value moved =
+        elementwise(n.b, domain.outer, element, {n.in(i + 2), i == 1 ? stats.sum : stats.squares}, [&](Scalar &s, ValueRange v) {
+          Value now = meanOf(s, v[1], stats.scale);
+          Value before = s.cast(v[0], false, now.getType(), false);
+          Value sum = s.add(s.mul(before, s.cst(now.getType(), momentum)), s.mul(now, s.cst(now.getType(), 1.0 - momentum)));
+          return s.cast(sum, false, element, false);
+        });
     if (failed(n.result(moved)))
       return failure();
   }

@@ -74,7 +74,8 @@ Value uniform(Scalar &s, Value first, Value second, Type type) {
     Value bits = arith::ShRUIOp::create(s.b, high, s.icst(i64, 8));
     return s.mul(arith::SIToFPOp::create(s.b, type, bits), s.cst(type, 0x1p-24));
   }
-  Value all = arith::OrIOp::create(s.b, arith::ShLIOp::create(s.b, high, s.icst(i64, 32)), arith::ExtUIOp::create(s.b, i64, second));
+  Value all =
+      arith::OrIOp::create(s.b, arith::ShLIOp::create(s.b, high, s.icst(i64, 32)), arith::ExtUIOp::create(s.b, i64, second));
   Value bits = arith::ShRUIOp::create(s.b, all, s.icst(i64, 11));
   return s.mul(arith::SIToFPOp::create(s.b, type, bits), s.cst(type, 0x1p-53));
 }
@@ -159,7 +160,8 @@ LogicalResult multinomial(Node &n) {
   RowDomain domain(context, shape, {2});
   Scalar s(n.b, n.op.getLoc());
   Operand row{noisy, domain.full};
-  Value max = reduceRows(n.b, domain, row, s.lowest(f32, false), [](Scalar &s, ValueRange v) { return s.max(v[1], v[0], false); });
+  Value max =
+      reduceRows(n.b, domain, row, s.lowest(f32, false), [](Scalar &s, ValueRange v) { return s.max(v[1], v[0], false); });
   Value start = s.icst(n.outElement(), std::max<int64_t>(classes - 1, 0));
   return n.result(reduceRows(n.b, domain, {row, {max, domain.outerMap}}, start, [&](Scalar &s, ValueRange v) {
     Value i = arith::IndexCastOp::create(s.b, n.outElement(), linalg::IndexOp::create(s.b, 2));

@@ -88,31 +88,30 @@ LogicalResult roiAlign(Node &n) {
   Type type = computeType(n.inElement(0));
   Value start = isMax ? outer.lowest(type, false) : outer.cst(type, 0.0);
   AffineMap outMap = AffineMap::getMultiDimIdentityMap(dims, context).getMajorSubMap(4);
-  Value pooled = reduceInto(
-      n.b, {filled(n.b, n.outShape(), start), outMap}, operands, iterators, [&](Scalar &s, ValueRange x) {
-        SmallVector<SmallVector<Tap>> taps;
-        Value counts;
-        for (int64_t d : {0, 1}) {
-          Bins bins = binsOf(s, x[1 - d], x[3 - d], scale, halfPixel, n.outShape()[2 + d]);
-          Value sample = s.mul(s.add(indexAsFloat(s, 4 + d, type), s.cst(type, 0.5)), s.cst(type, 1.0 / static_cast<double>(ratio)));
-          Value position = s.add(bins.start, s.mul(s.add(indexAsFloat(s, 2 + d, type), sample), bins.size));
-          auto [two, inside] = sampleTaps(s, position, shapeOf(data)[2 + d]);
-          taps.push_back(two);
-          counts = counts ? arith::AndIOp::create(s.b, counts, inside).getResult() : inside;
-        }
-        Value batch = s.wrapIndex(x[4], shapeOf(data)[0], n.isUnsignedIn(2)), channel = linalg::IndexOp::create(s.b, 1);
-        Value acc = x.back(), zero = s.cst(type, 0.0);
-        if (!isMax)
-          return s.add(acc, s.select(counts, interpolate(s, data, {batch, channel}, taps), zero));
-        // The maximum is over the weighted corners, as the operator's reference has it.
-        Value corners;
-        for (const Tap &y : taps[0])
-          for (const Tap &right : taps[1]) {
-            Value corner = interpolate(s, data, {batch, channel}, {{y}, {right}});
-            corners = corners ? s.max(corners, corner, false) : corner;
-          }
-        return s.max(acc, s.select(counts, corners, zero), false);
-      });
+  Value pooled = reduceInto(n.b, {filled(n.b, n.outShape(), start), outMap}, operands, iterators, [&](Scalar &s, ValueRange x) {
+    SmallVector<SmallVector<Tap>> taps;
+    Value counts;
+    for (int64_t d : {0, 1}) {
+      Bins bins = binsOf(s, x[1 - d], x[3 - d], scale, halfPixel, n.outShape()[2 + d]);
+      Value sample = s.mul(s.add(indexAsFloat(s, 4 + d, type), s.cst(type, 0.5)), s.cst(type, 1.0 / static_cast<double>(ratio)));
+      Value position = s.add(bins.start, s.mul(s.add(indexAsFloat(s, 2 + d, type), sample), bins.size));
+      auto [two, inside] = sampleTaps(s, position, shapeOf(data)[2 + d]);
+      taps.push_back(two);
+      counts = counts ? arith::AndIOp::create(s.b, counts, inside).getResult() : inside;
+    }
+    Value batch = s.wrapIndex(x[4], shapeOf(data)[0], n.isUnsignedIn(2)), channel = linalg::IndexOp::create(s.b, 1);
+    Value acc = x.back(), zero = s.cst(type, 0.0);
+    if (!isMax)
+      return s.add(acc, s.select(counts, interpolate(s, data, {batch, channel}, taps), zero));
+    // The maximum is over the weighted corners, as the operator's reference has it.
+    Value corners;
+    for (const Tap &y : taps[0])
+      for (const Tap &right : taps[1]) {
+        Value corner = interpolate(s, data, {batch, channel}, {{y}, {right}});
+        corners = corners ? s.max(corners, corner, false) : corner;
+      }
+    return s.max(acc, s.select(counts, corners, zero), false);
+  });
   double share = isMax ? 1.0 : 1.0 / static_cast<double>(ratio * ratio);
   return n.result(elementwise(n.b, n.outShape(), n.outElement(), pooled,
                               [&](Scalar &s, ValueRange x) { return isMax ? x[0] : s.mul(x[0], s.cst(type, share)); }));
@@ -174,28 +173,28 @@ LogicalResult col2Im(Node &n) {
   AffineMap identity = AffineMap::getMultiDimIdentityMap(dims, context);
   Scalar outer(n.b, n.op.getLoc());
   Value start = outer.icst(computeType(n.inElement(0)), 0);
-  Value sum = reduceInto(
-      n.b, {filled(n.b, n.outShape(), start), identity.getMajorSubMap(static_cast<unsigned>(2 + rank))},
-      {{empty(n.b, w.block, n.inElement(0)), identity.getMinorSubMap(static_cast<unsigned>(rank))}}, iterators,
-      [&](Scalar &s, ValueRange x) {
-        Type index = s.b.getIndexType();
-        Value zero = s.icst(index, 0), valid;
-        SmallVector<Value> position{linalg::IndexOp::create(s.b, 0), linalg::IndexOp::create(s.b, 1)}, columns;
-        for (int64_t d = 0; d < rank; ++d) {
-          Value pixel = linalg::IndexOp::create(s.b, 2 + d), k = linalg::IndexOp::create(s.b, 2 + rank + d);
-          Value from = s.sub(s.add(pixel, s.icst(index, w.padBegin[d])), s.mul(k, s.icst(index, w.dilations[d])));
-          Value stride = s.icst(index, w.strides[d]), column = arith::DivSIOp::create(s.b, from, stride);
-          Value hit = s.cmp(Compare::Equal, arith::RemSIOp::create(s.b, from, stride), zero, false);
-          hit = arith::AndIOp::create(s.b, hit, s.cmp(Compare::GreaterOrEqual, from, zero, false));
-          hit = arith::AndIOp::create(s.b, hit, s.cmp(Compare::Less, column, s.icst(index, w.columns[d]), false));
-          valid = valid ? arith::AndIOp::create(s.b, valid, hit).getResult() : hit;
-          position.push_back(k);
-          columns.push_back(s.min(s.max(column, zero, false), s.icst(index, w.columns[d] - 1), false));
-        }
-        llvm::append_range(position, columns);
-        Value element = s.widen(tensor::ExtractOp::create(s.b, data, position));
-        return s.add(x.back(), s.select(valid, element, s.icst(element.getType(), 0)));
-      });
+  Value sum =
+      reduceInto(n.b, {filled(n.b, n.outShape(), start), identity.getMajorSubMap(static_cast<unsigned>(2 + rank))},
+                 {{empty(n.b, w.block, n.inElement(0)), identity.getMinorSubMap(static_cast<unsigned>(rank))}}, iterators,
+                 [&](Scalar &s, ValueRange x) {
+                   Type index = s.b.getIndexType();
+                   Value zero = s.icst(index, 0), valid;
+                   SmallVector<Value> position{linalg::IndexOp::create(s.b, 0), linalg::IndexOp::create(s.b, 1)}, columns;
+                   for (int64_t d = 0; d < rank; ++d) {
+                     Value pixel = linalg::IndexOp::create(s.b, 2 + d), k = linalg::IndexOp::create(s.b, 2 + rank + d);
+                     Value from = s.sub(s.add(pixel, s.icst(index, w.padBegin[d])), s.mul(k, s.icst(index, w.dilations[d])));
+                     Value stride = s.icst(index, w.strides[d]), column = arith::DivSIOp::create(s.b, from, stride);
+                     Value hit = s.cmp(Compare::Equal, arith::RemSIOp::create(s.b, from, stride), zero, false);
+                     hit = arith::AndIOp::create(s.b, hit, s.cmp(Compare::GreaterOrEqual, from, zero, false));
+                     hit = arith::AndIOp::create(s.b, hit, s.cmp(Compare::Less, column, s.icst(index, w.columns[d]), false));
+                     valid = valid ? arith::AndIOp::create(s.b, valid, hit).getResult() : hit;
+                     position.push_back(k);
+                     columns.push_back(s.min(s.max(column, zero, false), s.icst(index, w.columns[d] - 1), false));
+                   }
+                   llvm::append_range(position, columns);
+                   Value element = s.widen(tensor::ExtractOp::create(s.b, data, position));
+                   return s.add(x.back(), s.select(valid, element, s.icst(element.getType(), 0)));
+                 });
   return n.result(convertFloat(n.b, sum, n.outElement()));
 }
 

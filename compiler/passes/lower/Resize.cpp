@@ -240,9 +240,8 @@ FailureOr<SmallVector<Axis>> readAxes(Node &n, bool crops) {
   if (!scales && policy != "stretch")
     for (Axis &axis : axes)
       axis.scale = common;
-  llvm::erase_if(axes, [](const Axis &axis) {
-    return axis.in == axis.out && axis.scale == 1.0 && axis.roiStart == 0 && axis.roiEnd == 1;
-  });
+  llvm::erase_if(
+      axes, [](const Axis &axis) { return axis.in == axis.out && axis.scale == 1.0 && axis.roiStart == 0 && axis.roiEnd == 1; });
   return axes;
 }
 
@@ -280,7 +279,8 @@ LogicalResult resize(Node &n) {
   if (options.mode == "nearest")
     return finish(resizeNearest(n, *axes, options));
   // Integers are computed in f32 and converted by the rule of casts.
-  Value v = convertNumber(n, n.in(0), isa<FloatType>(n.inElement(0)) ? n.inElement(0) : n.b.getF32Type(), n.isUnsignedIn(0), false);
+  Value v =
+      convertNumber(n, n.in(0), isa<FloatType>(n.inElement(0)) ? n.inElement(0) : n.b.getF32Type(), n.isUnsignedIn(0), false);
   for (const Axis &axis : *axes)
     v = resizeAxis(n, v, axis, options);
   return finish(convertNumber(n, v, n.outElement(), false, n.isUnsignedOut()));

@@ -102,8 +102,8 @@ LogicalResult stft(Node &n) {
   if (failed(step) || failed(frame))
     return failure();
   if (*step < 1 || *frame < 1 || *frame > length)
-    return n.fail("frame_step is " + Twine(*step) + " and frame_length " + Twine(*frame) + ", expected positive values that fit " +
-                  Twine(length) + " samples");
+    return n.fail("frame_step is " + Twine(*step) + " and frame_length " + Twine(*frame) +
+                  ", expected positive values that fit " + Twine(length) + " samples");
   if (parts != 1 && parts != 2)
     return n.fail("the last dimension has extent " + Twine(parts) + ", expected 1 (real) or 2 (complex)");
   if (parts == 2 && oneSided)
@@ -161,9 +161,8 @@ LogicalResult melWeightMatrix(Node &n) {
   }
   auto f64 = RankedTensorType::get(n.outShape(), n.b.getF64Type());
   Value matrix = constantTensor(n.b, DenseElementsAttr::get(f64, ArrayRef<double>(values)));
-  return n.result(elementwise(n.b, n.outShape(), n.outElement(), matrix, [&](Scalar &s, ValueRange x) {
-    return s.cast(x[0], false, n.outElement(), n.isUnsignedOut());
-  }));
+  return n.result(elementwise(n.b, n.outShape(), n.outElement(), matrix,
+                              [&](Scalar &s, ValueRange x) { return s.cast(x[0], false, n.outElement(), n.isUnsignedOut()); }));
 }
 
 } // namespace

@@ -28,13 +28,13 @@ func.func @depthwise(%x: tensor<1x8x5x5xf16>, %w: tensor<8x1x3x3xf16>) -> tensor
   return %0 : tensor<1x8x5x5xf16>
 }
 
-// Other groups and three spatial dimensions: a reduction over the padded input.
+// Types that the anchors do not take: a reduction over the padded input.
 // CHECK-LABEL: func @grouped
 // CHECK: tensor.pad
 // CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]
-func.func @grouped(%x: tensor<1x8x5x5xf32>, %w: tensor<4x4x3x3xf32>) -> tensor<1x4x5x5xf32> {
-  %0 = "onnx.Conv"(%x, %w) {pads = array<i64: 1, 1, 1, 1>, group = 2 : i64} : (tensor<1x8x5x5xf32>, tensor<4x4x3x3xf32>) -> tensor<1x4x5x5xf32>
-  return %0 : tensor<1x4x5x5xf32>
+func.func @grouped(%x: tensor<1x8x5x5xf64>, %w: tensor<4x4x3x3xf64>) -> tensor<1x4x5x5xf64> {
+  %0 = "onnx.Conv"(%x, %w) {pads = array<i64: 1, 1, 1, 1>, group = 2 : i64} : (tensor<1x8x5x5xf64>, tensor<4x4x3x3xf64>) -> tensor<1x4x5x5xf64>
+  return %0 : tensor<1x4x5x5xf64>
 }
 
 // A transposed convolution is one of the spread input with the mirrored filter.
@@ -49,9 +49,9 @@ func.func @transposed(%x: tensor<1x4x5x5xf32>, %w: tensor<4x2x3x3xf32>) -> tenso
 // A filter of equal values still gives the loops their extents.
 // CHECK-LABEL: func @grouped_splat
 // CHECK: linalg.generic
-// CHECK-SAME: tensor<2x2x2x3x3xf32>
-func.func @grouped_splat(%x: tensor<1x4x5x5xf32>) -> tensor<1x4x5x5xf32> {
-  %w = onnx.constant {value = dense<5.0e-01> : tensor<4x2x3x3xf32>} : tensor<4x2x3x3xf32>
-  %0 = "onnx.Conv"(%x, %w) {pads = array<i64: 1, 1, 1, 1>, group = 2 : i64} : (tensor<1x4x5x5xf32>, tensor<4x2x3x3xf32>) -> tensor<1x4x5x5xf32>
-  return %0 : tensor<1x4x5x5xf32>
+// CHECK-SAME: tensor<2x2x2x3x3xf64>
+func.func @grouped_splat(%x: tensor<1x4x5x5xf64>) -> tensor<1x4x5x5xf64> {
+  %w = onnx.constant {value = dense<5.0e-01> : tensor<4x2x3x3xf64>} : tensor<4x2x3x3xf64>
+  %0 = "onnx.Conv"(%x, %w) {pads = array<i64: 1, 1, 1, 1>, group = 2 : i64} : (tensor<1x4x5x5xf64>, tensor<4x2x3x3xf64>) -> tensor<1x4x5x5xf64>
+  return %0 : tensor<1x4x5x5xf64>
 }
