@@ -45,21 +45,30 @@ static std::array<int64_t, 3> toArray(const format::fb::Dim3 &dims) { return {di
 
 static StringRef textOf(std::span<const std::byte> bytes) { return {reinterpret_cast<const char *>(bytes.data()), bytes.size()}; }
 
-static bundle::KernelCode codeOf(const format::fb::Kernel &kernel, const llvm::DenseMap<uint32_t, unsigned> &cubins) {
+/// Indices of the cubins among the sections of a bundle, and among the cubins alone.
+using CubinIndices = llvm::DenseMap<uint32_t, unsigned>;
+
+static bundle::CudaLaunch launchOf(const format::fb::CudaKernel &launch, const CubinIndices &cubins) {
+  return {cubins.lookup(launch.cubin()), launch.entry()->str(),      toArray(*launch.grid()),
+          toArray(*launch.block()),      toArray(*launch.cluster()), launch.shared_bytes()};
+}
+
+static bundle::KernelCode codeOf(const format::fb::Kernel &kernel, const CubinIndices &cubins) {
   bundle::KernelCode code{kernel.name()->str(), {}, std::nullopt};
-  for (unsigned i = 0; kernel.cuda() && i < kernel.cuda()->size(); ++i) {
-    const format::fb::CudaKernel &launch = *kernel.cuda()->Get(i);
-    code.cuda.push_back({cubins.lookup(launch.cubin()), launch.entry()->str(), toArray(*launch.grid()), toArray(*launch.block()),
-                         toArray(*launch.cluster()), launch.shared_bytes()});
-  }
+  for (unsigned i = 0; kernel.cuda() && i < kernel.cuda()->size(); ++i)
+    code.cuda.push_back(launchOf(*kernel.cuda()->Get(i), cubins));
   if (const format::fb::CpuKernel *cpu = kernel.cpu())
     code.cpu = bundle::CpuEntry{cpu->symbol()->str(), cpu->units()};
+  for (unsigned i = 0; kernel.variants() && i < kernel.variants()->size(); ++i) {
+    const format::fb::CudaVariant &variant = *kernel.variants()->Get(i);
+    code.variants.push_back({variant.problem()->str(), variant.knobs()->str(), launchOf(*variant.kernel(), cubins)});
+  }
   return code;
 }
 
 LogicalResult takeCode(ModuleOp module, const std::shared_ptr<const format::Bundle> &base, bundle::BundleParts &parts) {
   const format::fb::Manifest &manifest = base->manifest();
-  llvm::DenseMap<uint32_t, unsigned> cubins; // the writer puts these first
+  CubinIndices cubins; // the writer puts these first
   for (unsigned i = 0; i < manifest.blobs()->size(); ++i) {
     const format::fb::Blob &blob = *manifest.blobs()->Get(i);
     if (blob.kind() == format::fb::BlobKind::Cubin) {
