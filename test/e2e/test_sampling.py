@@ -44,6 +44,13 @@ for mode in ("avg", "max"):
          spatial_scale=0.5)
 case("RoiAlign", f(2, 3, 9, 10), ROIS, ints(0, 1, 1, 0), name="opset 10", opset=10, output_height=3, output_width=2, sampling_ratio=3)
 
+REGIONS = np.array([[0, 0, 0, 7, 9], [1, 2, 3, 8, 5], [0, -4, 2, 30, 3], [1, 6, 6, 5, 5]], F32)
+case("MaxRoiPool", f(2, 3, 9, 10), REGIONS, opset=16, pooled_shape=[3, 2], spatial_scale=0.5)
+case("MaxRoiPool", f(2, 3, 9, 10), REGIONS, name="whole scale", opset=16, pooled_shape=[2, 2])
+case("MaxUnpool", f(1, 2, 2, 3), ints(5, 7, 10, 12, 0, 35, 40, 24, 27, 36, 43, 46).reshape(1, 2, 2, 3), opset=11, kernel_shape=[2, 2], strides=[2, 2])
+case("MaxUnpool", f(1, 1, 2, 2), ints(1, 3, 4, 6).reshape(1, 1, 2, 2), ints(1, 1, 4, 5), name="output_shape", opset=11, constants=[2], kernel_shape=[2, 2],
+     strides=[1, 1], oracle="onnx")
+
 case("DeformConv", f(2, 4, 6, 7), f(6, 2, 3, 2), f(2, 2 * 3 * 2 * 2, 4, 6), f(6), positive(2, 2 * 6, 4, 6), name="groups, mask", opset=19, groups=2,
      offset_group=2, oracle="onnx")
 case("DeformConv", f(1, 3, 8, 8), f(4, 3, 3, 3), 2 * f(1, 18, 4, 4), name="strides", opset=19, strides=[2, 2], pads=[1, 1, 1, 1], oracle="onnx")

@@ -179,6 +179,13 @@ Value hyperbolicSine(const Ops &ops, Value x) {
   return ops.copySign(ops.select(ops.compare(Predicate::OGT, a, 20.), far, near), x);
 }
 
+Value hyperbolicCosine(const Ops &ops, Value x) {
+  Value a = ops.abs(x), e = ops.exp(a);
+  Value near = ops.mul(ops.add(e, ops.div(ops.number(e, 1), e)), 0.5);
+  Value root = ops.exp(ops.mul(a, 0.5)), far = ops.mul(ops.mul(root, 0.5), root); // as in the sine
+  return ops.select(ops.compare(Predicate::OGT, a, 20.), far, near);
+}
+
 Value inverseSine(const Ops &ops, Value x) {
   Value a = ops.abs(x), square = ops.mul(a, a);
   Value near = ops.log1p(ops.add(a, ops.div(square, ops.add(ops.sqrt(ops.add(square, 1)), 1))));
@@ -251,7 +258,8 @@ template <typename Op, Value (*expand)(const Ops &, Value)> struct ExpandUnary :
 
 void populateAccurateMathPatterns(RewritePatternSet &patterns) {
   constexpr unsigned benefit = 10; // over the expansions of the math dialect
-  patterns.add<ExpandPower, ExpandUnary<math::SinhOp, hyperbolicSine>, ExpandUnary<math::AsinhOp, inverseSine>,
+  patterns.add<ExpandPower, ExpandUnary<math::SinhOp, hyperbolicSine>,
+               ExpandUnary<math::CoshOp, hyperbolicCosine>, ExpandUnary<math::AsinhOp, inverseSine>,
                ExpandUnary<math::AcoshOp, inverseCosine>, ExpandUnary<math::AtanhOp, inverseTangent>,
                ExpandUnary<math::SinOp, sine>, ExpandUnary<math::CosOp, cosine>, ExpandUnary<math::TanOp, tangent>>(
       patterns.getContext(), benefit);

@@ -3,8 +3,10 @@
 
 #include "compiler/dialect/onnx/InferenceContext.h"
 #include "compiler/dialect/onnx/NodeBuilder.h"
+#include "compiler/dialect/onnx/OnnxOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "onnx/defs/function.h"
 
 using namespace mlir;
 
@@ -25,6 +27,47 @@ private:
   OperationContext context;
 };
 
+/// A body of our own for operators that other operators express best. The operands have static shapes.
+std::optional<::onnx::FunctionProto> ownBody(Operation *operation) {
+  OnnxOp op(operation);
+  if (op.opType() != "MaxUnpool")
+    return std::nullopt;
+  // A scatter into zeros of the extents that the windows say; a larger output_shape has zeros behind them.
+  RankedTensorType input = op.inputType(0), output = op.outputType(0);
+  SmallVector<int64_t> kernel = op.getI64s("kernel_shape"), pads = op.getI64s("pads"), strides = op.getI64s("strides");
+  size_t rank = kernel.size();
+  if (strides.empty())
+    strides.assign(rank, 1);
+  if (pads.empty())
+    pads.assign(2 * rank, 0);
+  if (!input || !output || !input.hasStaticShape() || !output.hasStaticShape() || strides.size() != rank ||
+      pads.size() != 2 * rank || input.getRank() != static_cast<int64_t>(rank) + 2 || output.getRank() != input.getRank())
+    return std::nullopt;
+  std::vector<int64_t> extents(input.getShape().begin(), input.getShape().end()), behind(2 * extents.size(), 0);
+  int64_t total = extents[0] * extents[1];
+  for (size_t d = 0; d < rank; ++d) {
+    int64_t &extent = extents[d + 2];
+    extent = (extent - 1) * strides[d] - pads[d] - pads[rank + d] + kernel[d];
+    behind[extents.size() + d + 2] = output.getDimSize(static_cast<int64_t>(d) + 2) - extent;
+    total *= extent;
+  }
+  if (total <= 0)
+    return std::nullopt;
+  ::onnx::FunctionProto body;
+  ::onnx::FunctionBuilder builder(body);
+  builder.AddOpset("", 18);
+  builder.Const("Flat", std::vector<int64_t>{-1}).Const("Total", std::vector<int64_t>{total});
+  builder.Const("Extents", extents).Const("Behind", behind);
+  builder.Add("X_flat = Reshape(X, Flat)").Add("I_flat = Reshape(I, Flat)");
+  builder.Add("Zeros = ConstantOfShape(Total)").Add("Empty = CastLike(Zeros, X_flat)");
+  builder.Add("Filled = ScatterElements<axis=0>(Empty, I_flat, X_flat)").Add("Shaped = Reshape(Filled, Extents)");
+  builder.Add("Y = Pad(Shaped, Behind)");
+  for (const char *name : {"X", "I"})
+    body.add_input(name);
+  body.add_output("Y");
+  return body;
+}
+
 bool hasSubgraphs(const ::onnx::FunctionProto &body) {
   return llvm::any_of(body.node(), [](const ::onnx::NodeProto &node) {
     return llvm::any_of(node.attribute(), [](const ::onnx::AttributeProto &attribute) { return attribute.has_g(); });
@@ -37,6 +80,8 @@ std::optional<::onnx::FunctionProto> findBody(Operation *op) {
   if (!schema)
     return std::nullopt;
   try {
+    if (std::optional<::onnx::FunctionProto> own = ownBody(op))
+      return own;
     ::onnx::FunctionProto body;
     if (!schema->HasContextDependentFunction() || !schema->BuildContextDependentFunction(BodyContext(op), body)) {
       const ::onnx::FunctionProto *fixed = schema->GetFunction();

@@ -18,6 +18,10 @@ func.func @modes(%x: tensor<1x3x4x4xf32>, %i: tensor<1x3x4x4xi32>, %g: tensor<1x
   // expected-error@+1 {{RoiAlign: coordinate_transformation_mode is 'other', expected half_pixel or output_half_pixel}}
   %5 = "onnx.RoiAlign"(%x, %r, %b) {coordinate_transformation_mode = "other", sampling_ratio = 2 : i64}
       : (tensor<1x3x4x4xf32>, tensor<5x4xf32>, tensor<5xi64>) -> tensor<5x3x1x1xf32>
+  // expected-error@+1 {{RoiAlign: sampling_ratio is 0: the number of samples depends on the data}}
+  %6 = "onnx.RoiAlign"(%x, %r, %b) {sampling_ratio = 0 : i64} : (tensor<1x3x4x4xf32>, tensor<5x4xf32>, tensor<5xi64>) -> tensor<5x3x1x1xf32>
+  // expected-error@+1 {{MaxRoiPool: expected data [N, C, H, W] of a float type and regions [count, 5]}}
+  %20 = "onnx.MaxRoiPool"(%x, %r) {pooled_shape = array<i64: 1, 1>} : (tensor<1x3x4x4xf32>, tensor<5x4xf32>) -> tensor<5x3x1x1xf32>
   // expected-error@+1 {{Col2Im: image_shape and block_shape are not constants of one length}}
   %7 = "onnx.Col2Im"(%x, %s, %s) : (tensor<1x3x4x4xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x1x3xf32>
   // expected-error@+1 {{DFT: dft_length is not a constant with one element}}

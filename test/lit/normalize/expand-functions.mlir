@@ -25,3 +25,15 @@ func.func @kept(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
   %0 = "onnx.Relu"(%x) : (tensor<2x8xf32>) -> tensor<2x8xf32>
   return %0 : tensor<2x8xf32>
 }
+
+// An operator whose schema has no body gets one of ours: MaxUnpool is a scatter into zeros, with more zeros behind for output_shape.
+// CHECK-LABEL: func @unpool
+// CHECK:       "onnx.ScatterElements"
+// CHECK-NEXT:  {{.*}}"onnx.Reshape"
+// CHECK:       "onnx.Pad"
+func.func @unpool(%x: tensor<1x1x2x2xf32>, %i: tensor<1x1x2x2xi64>) -> tensor<1x1x4x5xf32> {
+  %s = onnx.constant {value = dense<[1, 1, 4, 5]> : tensor<4xi64>} : tensor<4xi64>
+  %0 = "onnx.MaxUnpool"(%x, %i, %s) {kernel_shape = array<i64: 2, 2>, strides = array<i64: 2, 2>}
+      : (tensor<1x1x2x2xf32>, tensor<1x1x2x2xi64>, tensor<4xi64>) -> tensor<1x1x4x5xf32>
+  return %0 : tensor<1x1x4x5xf32>
+}
