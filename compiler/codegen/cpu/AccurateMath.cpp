@@ -258,11 +258,10 @@ template <typename Op, Value (*expand)(const Ops &, Value)> struct ExpandUnary :
 
 void populateAccurateMathPatterns(RewritePatternSet &patterns) {
   constexpr unsigned benefit = 10; // over the expansions of the math dialect
-  patterns.add<ExpandPower, ExpandUnary<math::SinhOp, hyperbolicSine>,
-               ExpandUnary<math::CoshOp, hyperbolicCosine>, ExpandUnary<math::AsinhOp, inverseSine>,
-               ExpandUnary<math::AcoshOp, inverseCosine>, ExpandUnary<math::AtanhOp, inverseTangent>,
-               ExpandUnary<math::SinOp, sine>, ExpandUnary<math::CosOp, cosine>, ExpandUnary<math::TanOp, tangent>>(
-      patterns.getContext(), benefit);
+  patterns.add<ExpandPower, ExpandUnary<math::SinhOp, hyperbolicSine>, ExpandUnary<math::CoshOp, hyperbolicCosine>,
+               ExpandUnary<math::AsinhOp, inverseSine>, ExpandUnary<math::AcoshOp, inverseCosine>,
+               ExpandUnary<math::AtanhOp, inverseTangent>, ExpandUnary<math::SinOp, sine>, ExpandUnary<math::CosOp, cosine>,
+               ExpandUnary<math::TanOp, tangent>>(patterns.getContext(), benefit);
 }
 
 } // namespace ogc::codegen

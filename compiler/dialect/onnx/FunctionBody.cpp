@@ -4,9 +4,9 @@
 #include "compiler/dialect/onnx/InferenceContext.h"
 #include "compiler/dialect/onnx/NodeBuilder.h"
 #include "compiler/dialect/onnx/OnnxOps.h"
+#include "onnx/defs/function.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
-#include "onnx/defs/function.h"
 
 using namespace mlir;
 

@@ -128,7 +128,8 @@ Value isInBin(Scalar &s, Value begin, Value end, Value bin, Value pixel, int64_t
   Value size = s.div(extent, s.icst(type, bins), false);
   Value first = s.add(math::FloorOp::create(s.b, s.mul(bin, size)), begin);
   Value last = s.add(math::CeilOp::create(s.b, s.mul(s.add(bin, one), size)), begin);
-  return arith::AndIOp::create(s.b, s.cmp(Compare::GreaterOrEqual, pixel, first, false), s.cmp(Compare::Less, pixel, last, false));
+  return arith::AndIOp::create(s.b, s.cmp(Compare::GreaterOrEqual, pixel, first, false),
+                               s.cmp(Compare::Less, pixel, last, false));
 }
 
 /// The largest pixel of each bin, 0 for a bin without pixels. Every bin goes over the whole map: its extent is data.
