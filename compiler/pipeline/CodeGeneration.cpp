@@ -109,6 +109,10 @@ std::vector<std::string> provenanceFlags(const CompileOptions &options) {
     flags.push_back("--target=" + target);
   flags.push_back("--precision=" + options.precision);
   flags.push_back("--gemm=" + options.gemm);
+  for (const std::string &state : options.states)
+    flags.push_back("--state=" + state);
+  if (options.memoryBytes)
+    flags.push_back("--memory=" + std::to_string(options.memoryBytes));
   if (options.serial)
     flags.push_back("--serial");
   if (!options.pdl)

@@ -26,8 +26,12 @@ struct CompileOptions {
   std::string gemm = "own";
   /// Processor of the cpu target: "host" or an LLVM processor name.
   std::string cpu = "host";
+  /// "INPUT=OUTPUT": declared as one state each.
+  std::vector<std::string> states;
   /// Edges in one chain, the oracle for the derived edges.
   bool serial = false;
+  /// Most bytes of a context (state, inputs, outputs, scratch); 0: no limit.
+  int64_t memoryBytes = 0;
   /// Programmatic edges between kernels, on architectures that have them (sm_90 and later).
   bool pdl = true;
   /// Tuning table that comes before the shipped one (docs/tuning.md); "none" for the rules alone.

@@ -8,6 +8,7 @@
 #include "compiler/passes/normalize/Passes.h"
 #include "compiler/passes/plan/Passes.h"
 #include "compiler/passes/specialize/Passes.h"
+#include "compiler/passes/verify/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
@@ -25,6 +26,9 @@ void addSpecializePasses(const CompileOptions &options, OpPassManager &manager) 
   manager.addPass(specialize::createSpecializeShapes(specialize));
   manager.addNestedPass<func::FuncOp>(specialize::createFoldShapes());
   manager.addNestedPass<func::FuncOp>(specialize::createVerifyStatic());
+  specialize::DeclareStateOptions state;
+  state.states = llvm::join(options.states, ";");
+  manager.addPass(specialize::createDeclareState(state));
   normalize::addFormPasses(manager, hasLowering);
   manager.addNestedPass<func::FuncOp>(specialize::createFoldShapes()); // function bodies bring shape arithmetic of their own
 }
@@ -54,7 +58,12 @@ void addPlanPasses(const CompileOptions &options, OpPassManager &manager) {
   manager.addPass(createBuildGraph());
   if (options.gemm == "cublaslt")
     manager.addPass(createSelectGemmProvider());
-  manager.addPass(createPlanArena());
+  manager.addPass(createPlaceConcats());
+  manager.addPass(createUpdateInPlace());
+  PlanArenaOptions arena;
+  arena.serial = options.serial;
+  arena.memory = options.memoryBytes;
+  manager.addPass(createPlanArena(arena));
   DeriveEdgesOptions edges;
   edges.serial = options.serial;
   manager.addPass(createDeriveEdges(edges));
@@ -62,6 +71,7 @@ void addPlanPasses(const CompileOptions &options, OpPassManager &manager) {
     manager.addPass(createMarkProgrammaticEdges());
   manager.addPass(createClassifyTopologies());
   manager.addPass(createMarkConstantArguments());
+  manager.addPass(createVerifyGraph());
 }
 
 } // namespace

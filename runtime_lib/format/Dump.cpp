@@ -71,6 +71,24 @@ void dumpNodes(std::string &out, const fb::Manifest &manifest, const fb::Graph &
   }
 }
 
+/// The first node that writes a byte of `buffer`, and the ONNX nodes it does the work of.
+std::string writerOf(const fb::Graph &graph, const fb::Slice &buffer) {
+  for (unsigned i = 0; i < graph.nodes()->size(); ++i)
+    for (const fb::Slice *slice : *graph.nodes()->Get(i)->args())
+      if (slice->section() == buffer.section() && slice->access() != fb::Access::Read && slice->size_bytes() != 0 &&
+          slice->offset_bytes() >= buffer.offset_bytes() && slice->offset_bytes() < buffer.offset_bytes() + buffer.size_bytes())
+        return "node " + number(i) + " (" + nodeNames(*graph.nodes()->Get(i), ", ") + ")";
+  return "no node";
+}
+
+void dumpPeak(std::string &out, const fb::Graph &graph) {
+  if (!graph.peak_buffers() || graph.peak_buffers()->size() == 0)
+    return;
+  out += "  peak at node " + number(graph.peak_node()) + " (" + nodeNames(*graph.nodes()->Get(graph.peak_node()), ", ") + "):\n";
+  for (const fb::Slice *buffer : *graph.peak_buffers())
+    out += "    " + number(buffer->size_bytes()) + " bytes at " + sliceText(*buffer) + " from " + writerOf(graph, *buffer) + "\n";
+}
+
 void writeStrings(JsonWriter &json, const char *key,
                   const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> &strings) {
   json.key(key).beginArray();
@@ -104,7 +122,13 @@ void writeGraph(JsonWriter &json, const fb::Graph &graph) {
   json.endObject();
   json.key("edges").beginObject().field("full", counts.fullEdges).field("programmatic", counts.programmaticEdges).endObject();
   json.key("arena").beginObject().field("peak_bytes", graph.scratch_bytes()).field("bound_bytes", graph.scratch_bound_bytes());
-  json.field("ratio", scratchRatio(graph)).endObject();
+  json.field("ratio", scratchRatio(graph));
+  json.field("peak_node", graph.peak_node()).key("peak_buffers").beginArray();
+  for (unsigned i = 0; graph.peak_buffers() && i < graph.peak_buffers()->size(); ++i) {
+    const fb::Slice &buffer = *graph.peak_buffers()->Get(i);
+    json.beginObject().field("offset", buffer.offset_bytes()).field("bytes", buffer.size_bytes()).endObject();
+  }
+  json.endArray().endObject();
   json.endObject();
 }
 
@@ -184,6 +208,7 @@ std::string dumpText(const Bundle &bundle, bool nodes) {
            number(graph->scratch_bytes()) + " bytes of a bound of " + number(graph->scratch_bound_bytes()) + " (" + ratio + ")\n";
     dumpBindings(out, "input", *graph->inputs());
     dumpBindings(out, "output", *graph->outputs());
+    dumpPeak(out, *graph);
     if (nodes)
       dumpNodes(out, manifest, *graph);
   }

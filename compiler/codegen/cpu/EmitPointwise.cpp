@@ -1,6 +1,7 @@
 //===- EmitPointwise.cpp - one element at a time, in vectorizable loops ---===//
 #include "compiler/codegen/cpu/KernelFunction.h"
 
+#include "compiler/codegen/scalar/ScatterElements.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -27,6 +28,8 @@ namespace {
 struct Group {
   SmallVector<int64_t> shape;
   SmallVector<unsigned> numbers;
+  /// Set where the elements are those of its source, each written where it goes.
+  tensor::ScatterOp scatter = nullptr;
   /// Leading dimensions of the outer loop; the rest is one flat inner loop.
   unsigned split = 0;
   int64_t rows = 1, width = 1, rowsPerUnit = 1, columnsPerUnit = 1;
@@ -51,6 +54,17 @@ static LogicalResult emitElements(KernelFunction &kernel, const Group &group, Va
   ArrayRef<int64_t> shape = group.shape;
   SmallVector<Value> indices = kernel.math().delinearize(kernel.loc, row, shape.take_front(group.split));
   indices.append(kernel.math().delinearize(kernel.loc, column, shape.drop_front(group.split)));
+  if (tensor::ScatterOp scatter = group.scatter) {
+    Value element = kernel.emitter.emit(scatter.getSource(), indices);
+    ScatterTarget target = emitScatterTarget(kernel.emitter, kernel.builder, scatter, indices);
+    if (!element || target.indices.empty())
+      return failure();
+    auto guarded = scf::IfOp::create(kernel.builder, kernel.loc, target.isValid, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(kernel.builder);
+    kernel.builder.setInsertionPointToStart(guarded.thenBlock());
+    kernel.store(0, element, target.indices);
+    return success();
+  }
   for (unsigned number : group.numbers) {
     Value element = kernel.emitter.emit(kernel.results()[number], indices);
     if (!element)
@@ -149,7 +163,13 @@ static int64_t reductionSteps(Block &body) {
 Emitted emitPointwise(KernelFunction &kernel) {
   int64_t elementsPerUnit = std::max<int64_t>(64, unitElements / reductionSteps(kernel.body()));
   SmallVector<Group> groups;
+  if (tensor::ScatterOp scatter = inPlaceScatter(kernel.kernel)) {
+    Group &group = groups.emplace_back(Group{llvm::to_vector(tensorType(scatter.getSource()).getShape()), {}});
+    group.scatter = scatter;
+  }
   for (auto [number, result] : llvm::enumerate(kernel.results())) {
+    if (!groups.empty() && groups.front().scatter)
+      break;
     ArrayRef<int64_t> shape = tensorType(result).getShape();
     if (product(shape) == 0)
       continue;

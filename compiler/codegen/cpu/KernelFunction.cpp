@@ -1,6 +1,7 @@
 //===- KernelFunction.cpp - a CPU kernel under construction ---------------===//
 #include "compiler/codegen/cpu/KernelFunction.h"
 
+#include "compiler/codegen/scalar/ResultBuffer.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -22,8 +23,10 @@ KernelFunction::KernelFunction(kern::KernelOp kernel, const CpuTarget &target, f
     : kernel(kernel), target(target), function(function), builder(function.getContext()), emitter(builder), loc(kernel.getLoc()) {
   Block *entry = &function.getBody().front();
   builder.setInsertionPointToStart(entry);
+  // What is overwritten is read through the result's pointer, so that no two pointers know one byte.
+  std::optional<unsigned> overwritten = inPlaceArgument(kernel);
   for (BlockArgument argument : body().getArguments())
-    emitter.bindBuffer(argument, entry->getArgument(argument.getArgNumber()));
+    emitter.bindBuffer(argument, argument.getArgNumber() == overwritten ? output(0) : entry->getArgument(argument.getArgNumber()));
   begin = entry->getArguments().take_back(2)[0];
   end = entry->getArguments().back();
 }
@@ -35,7 +38,7 @@ Value KernelFunction::output(unsigned number) { return function.getArgument(body
 void KernelFunction::store(unsigned number, Value element, ArrayRef<Value> indices) {
   if (element.getType().isInteger(1))
     element = arith::ExtUIOp::create(builder, loc, builder.getI8Type(), element);
-  Value position = math().linearize(loc, indices, cast<RankedTensorType>(results()[number].getType()).getShape());
+  Value position = math().linearize(loc, indices, resultBuffer(kernel, number).getShape());
   memref::StoreOp::create(builder, loc, element, output(number), position);
 }
 
@@ -99,6 +102,8 @@ FailureOr<EmittedKernel> emitCpuKernel(kern::KernelOp kernelOp, const CpuTarget 
     }
     types.push_back(flatBufferType(tensor));
   }
+  for (unsigned number = 0; number < body.getTerminator()->getNumOperands(); ++number)
+    types[body.getNumArguments() + number] = flatBufferType(resultBuffer(kernelOp, number));
   types.append(2, IndexType::get(context));
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   auto function = func::FuncOp::create(builder, kernelOp.getLoc(), kernelOp.getSymName(), FunctionType::get(context, types, {}));

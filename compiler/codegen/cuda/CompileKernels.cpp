@@ -2,8 +2,10 @@
 #include "compiler/codegen/cuda/CompileKernels.h"
 
 #include "compiler/codegen/cuda/CudaTypes.h"
+#include "compiler/codegen/cuda/DependentLaunchCheck.h"
 #include "compiler/codegen/cuda/DeviceHeaders.h"
 #include "compiler/codegen/cuda/Nvrtc.h"
+#include "compiler/codegen/cuda/Schedules.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
@@ -31,6 +33,8 @@ struct Program {
   std::vector<const Printed *> kernels;
   std::string source;
   std::vector<std::string> options;
+  /// Where programmatic edges exist: what must wait. Programs from the cache have been checked when they were made.
+  std::vector<EntryPoint> dependent;
   std::vector<char> cubin;
   std::string error;
   bool wasCached = false;
@@ -84,11 +88,16 @@ static void compileProgram(Program &program, const Nvrtc &nvrtc, const KernelCac
     program.wasCached = true;
     return;
   }
-  llvm::Expected<std::vector<char>> cubin = nvrtc.compile(program.name, program.source, program.options);
+  std::string ptx;
+  llvm::Expected<std::vector<char>> cubin =
+      nvrtc.compile(program.name, program.source, program.options, program.dependent.empty() ? nullptr : &ptx);
   if (!cubin) {
     program.error = llvm::toString(cubin.takeError());
     return;
   }
+  program.error = llvm::join(checkDependentLaunch(ptx, program.dependent), "\n\n");
+  if (!program.error.empty())
+    return;
   program.cubin = std::move(*cubin);
   cache.store(key, program.cubin);
 }
@@ -217,8 +226,11 @@ static LogicalResult makePrograms(ArrayRef<kern::KernelOp> kernels, const CudaOp
     addPrograms(printed[archIndex], *arch, archIndex, programs);
     for (Program &program : MutableArrayRef(programs).drop_front(first)) {
       std::vector<KernelText> parts;
-      for (const Printed *kernel : program.kernels)
+      for (const Printed *kernel : program.kernels) {
         parts.push_back(kernel->text);
+        if (arch->hasClusters())
+          program.dependent.push_back({kernel->text.name, constantArguments(kernels[kernel->kernel])});
+      }
       program.source = programText(parts);
       if (!options.dumpDir.empty())
         dump(program, options.dumpDir);

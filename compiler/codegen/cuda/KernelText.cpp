@@ -2,6 +2,7 @@
 #include "compiler/codegen/cuda/KernelText.h"
 
 #include "compiler/codegen/cuda/Schedules.h"
+#include "compiler/codegen/scalar/ResultBuffer.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -44,14 +45,18 @@ KernelBody::KernelBody(kern::KernelOp kernel, TypeRange extra)
   SmallVector<Type> types;
   for (Value input : kernel.getBody().getArguments())
     types.push_back(bufferType(input));
-  for (Value result : yieldOf(kernel)->getOperands())
-    types.push_back(bufferType(result));
+  for (unsigned number = 0; number < outputs; ++number) {
+    RankedTensorType type = resultBuffer(kernel, number);
+    types.push_back(MemRefType::get(type.getShape(), type.getElementType()));
+  }
   llvm::append_range(types, extra);
   builder.setInsertionPointToEnd(module->getBody());
   function = func::FuncOp::create(builder, kernel.getLoc(), kernel.getSymName(), builder.getFunctionType(types, {}));
   builder.setInsertionPointToStart(function.addEntryBlock());
-  for (auto [tensor, buffer] : llvm::zip(kernel.getBody().getArguments(), getBlock().getArguments()))
-    emitter.bindBuffer(tensor, buffer);
+  // What is overwritten is read through the result's pointer, not through one that promises that nothing changes.
+  std::optional<unsigned> overwritten = inPlaceArgument(kernel);
+  for (auto [number, tensor] : llvm::enumerate(kernel.getBody().getArguments()))
+    emitter.bindBuffer(tensor, number == overwritten ? output(0) : getBlock().getArgument(number));
 }
 
 void KernelBody::removeCommonCode() {

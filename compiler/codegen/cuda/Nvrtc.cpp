@@ -22,6 +22,8 @@ struct NvrtcSymbols {
   decltype(&nvrtcCompileProgram) compileProgram = nullptr;
   decltype(&nvrtcGetCUBINSize) cubinSize = nullptr;
   decltype(&nvrtcGetCUBIN) cubin = nullptr;
+  decltype(&nvrtcGetPTXSize) ptxSize = nullptr;
+  decltype(&nvrtcGetPTX) ptx = nullptr;
   decltype(&nvrtcGetProgramLogSize) logSize = nullptr;
   decltype(&nvrtcGetProgramLog) log = nullptr;
 };
@@ -76,6 +78,8 @@ static llvm::Expected<NvrtcSymbols> loadSymbols() {
   bind(symbols.compileProgram, "nvrtcCompileProgram");
   bind(symbols.cubinSize, "nvrtcGetCUBINSize");
   bind(symbols.cubin, "nvrtcGetCUBIN");
+  bind(symbols.ptxSize, "nvrtcGetPTXSize");
+  bind(symbols.ptx, "nvrtcGetPTX");
   bind(symbols.logSize, "nvrtcGetProgramLogSize");
   bind(symbols.log, "nvrtcGetProgramLog");
   if (!missing.empty())
@@ -118,7 +122,7 @@ static std::string readLog(const NvrtcSymbols &symbols, nvrtcProgram program) {
 }
 
 llvm::Expected<std::vector<char>> Nvrtc::compile(const std::string &name, const std::string &source,
-                                                 llvm::ArrayRef<std::string> options) const {
+                                                 llvm::ArrayRef<std::string> options, std::string *outPtx) const {
   std::vector<const char *> headerTexts, headerNames, arguments;
   for (const DeviceHeader &header : deviceHeaders()) {
     headerTexts.push_back(header.text);
@@ -143,6 +147,14 @@ llvm::Expected<std::vector<char>> Nvrtc::compile(const std::string &name, const 
   result = symbols->cubin(program, cubin.data());
   if (result != NVRTC_SUCCESS)
     return failed(llvm::Twine("nvrtcGetCUBIN: ") + symbols->errorString(result));
+  if (outPtx) {
+    if (symbols->ptxSize(program, &size) != NVRTC_SUCCESS || size == 0)
+      return failed("no PTX for options: " + llvm::join(options, " "));
+    outPtx->resize(size);
+    result = symbols->ptx(program, outPtx->data());
+    if (result != NVRTC_SUCCESS)
+      return failed(llvm::Twine("nvrtcGetPTX: ") + symbols->errorString(result));
+  }
   return cubin;
 }
 

@@ -1,6 +1,7 @@
 //===- Pointwise.cpp - one thread an output element, or a few neighbours --===//
 #include "compiler/codegen/cuda/Lanes.h"
 #include "compiler/codegen/cuda/Schedules.h"
+#include "compiler/codegen/scalar/ScatterElements.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -27,6 +28,7 @@ struct Group {
   SmallVector<unsigned> results;
   int64_t elements = 0;
   unsigned elementBytes = 1; ///< the widest result
+  tensor::ScatterOp scatter = nullptr; ///< set where the elements are those of its source, each written where it goes
 };
 
 } // namespace
@@ -57,8 +59,14 @@ static PointwiseChoice choosePointwise(int64_t elements, unsigned bytes, Tuning 
   return choose(tuning, problem, rule, isLegal, candidates);
 }
 
-static SmallVector<Group> groupResults(Operation *yield) {
+static SmallVector<Group> groupResults(kern::KernelOp kernel) {
   SmallVector<Group> groups;
+  Operation *yield = kernel.getBody().front().getTerminator();
+  if (tensor::ScatterOp scatter = inPlaceScatter(kernel)) {
+    auto type = cast<RankedTensorType>(scatter.getSource().getType());
+    groups.push_back({{0}, type.getNumElements(), cudaElementBytes(type.getElementType()), scatter});
+    return groups;
+  }
   for (auto [number, value] : llvm::enumerate(yield->getOperands())) {
     auto type = cast<RankedTensorType>(value.getType());
     auto sameShape = [&](const Group &group) {
@@ -74,8 +82,29 @@ static SmallVector<Group> groupResults(Operation *yield) {
   return groups;
 }
 
+/// The code of one element of the source of a scatter that is done in place.
+static LogicalResult emitUpdate(kern::KernelOp kernel, KernelBody &body, tensor::ScatterOp scatter) {
+  Location loc = kernel.getLoc();
+  auto shape = cast<RankedTensorType>(scatter.getSource().getType()).getShape();
+  SmallVector<Value> indices = body.getEmitter().indices().delinearize(loc, body.extra(0), shape);
+  Value value = body.getEmitter().emit(scatter.getSource(), indices);
+  ScatterTarget target = emitScatterTarget(body.getEmitter(), body.getBuilder(), scatter, indices);
+  if (!value || target.indices.empty())
+    return failure();
+  auto guarded = scf::IfOp::create(body.getBuilder(), loc, target.isValid, /*withElseRegion=*/false);
+  {
+    OpBuilder::InsertionGuard restore(body.getBuilder());
+    body.getBuilder().setInsertionPointToStart(guarded.thenBlock());
+    memref::StoreOp::create(body.getBuilder(), loc, value, body.output(0), target.indices);
+  }
+  body.finish();
+  return success();
+}
+
 /// The code of one element: `body.extra(0)` is its row-major position.
 static LogicalResult emitElement(kern::KernelOp kernel, KernelBody &body, const Group &group) {
+  if (group.scatter)
+    return emitUpdate(kernel, body, group.scatter);
   Operation *yield = kernel.getBody().front().getTerminator();
   Location loc = kernel.getLoc();
   auto shape = cast<RankedTensorType>(yield->getOperand(group.results.front()).getType()).getShape();
@@ -126,7 +155,7 @@ static void emitGroup(KernelBody &body, KernelBody &element, const Group &group,
 
 FailureOr<KernelText> printPointwise(kern::KernelOp kernel, CudaArch arch, Tuning &tuning) {
   Location loc = kernel.getLoc();
-  SmallVector<Group> groups = groupResults(kernel.getBody().front().getTerminator());
+  SmallVector<Group> groups = groupResults(kernel);
   int64_t total = 0;
   unsigned bytes = 1;
   for (const Group &group : groups) {
@@ -149,7 +178,7 @@ FailureOr<KernelText> printPointwise(kern::KernelOp kernel, CudaArch arch, Tunin
       ok = false;
       continue;
     }
-    int64_t lanes = findLanes(element, group.elements, choice.mostLanes);
+    int64_t lanes = group.scatter ? 1 : findLanes(element, group.elements, choice.mostLanes);
     int64_t wanted = group.elements / lanes, size = std::max<int64_t>(1, llvm::divideCeil(wanted, choice.threads));
     OpBuilder::InsertionGuard restore(b);
     Value position = block;

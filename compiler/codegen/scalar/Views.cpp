@@ -1,5 +1,6 @@
 //===- Views.cpp - elements of tensor operations --------------------------===//
 #include "compiler/codegen/scalar/ElementEmitter.h"
+#include "compiler/codegen/scalar/ScatterElements.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -67,6 +68,7 @@ Value ElementEmitter::emitTensorOp(Operation *op, ArrayRef<Value> indices) {
       .Case([&](tensor::CastOp cast) { return emit(cast.getSource(), indices); })
       .Case([&](tensor::SplatOp splat) { return emitScalar(splat.getInput()); })
       .Case([&](tensor::InsertOp insert) { return emitInsert(insert, indices); })
+      .Case([&](tensor::ScatterOp scatter) { return emitScatter(*this, builder, scatter, indices); })
       .Case([&](tensor::GenerateOp generate) { return emitRegion(generate, indices); })
       .Case([&](tensor::FromElementsOp elements) { return emitFromElements(elements, 0, indices); })
       .Case([&](tensor::BitcastOp bitcast) -> Value {

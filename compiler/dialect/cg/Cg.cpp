@@ -36,6 +36,10 @@ void CgDialect::initialize() {
       >();
 }
 
+SliceAttr SliceAttr::withOffset(int64_t offsetBytes) const {
+  return get(getContext(), getSection(), offsetBytes, getSizeBytes(), getAccess());
+}
+
 bool isNode(Operation *op) { return isa<KernelOp, GemmOp, MemcpyOp, MemsetOp>(op); }
 
 llvm::SmallVector<SliceAttr> nodeSlices(Operation *node) {
@@ -44,6 +48,11 @@ llvm::SmallVector<SliceAttr> nodeSlices(Operation *node) {
       .Case([](MemcpyOp op) { return llvm::SmallVector<SliceAttr>{op.getSource(), op.getTarget()}; })
       .Case([](MemsetOp op) { return llvm::SmallVector<SliceAttr>{op.getTarget()}; })
       .Default([](Operation *) { return llvm::SmallVector<SliceAttr>{}; });
+}
+
+bool overlap(SliceAttr a, SliceAttr b) {
+  return a.getSection() == b.getSection() && a.getOffsetBytes() < b.getOffsetBytes() + b.getSizeBytes() &&
+         b.getOffsetBytes() < a.getOffsetBytes() + a.getSizeBytes();
 }
 
 OperandRange nodeDependencies(Operation *node) { return node->getOperands(); }

@@ -25,11 +25,18 @@
 
 namespace ogc::cg {
 
+/// Every value in memory starts at a multiple of this many bytes of its section: vector loads and bulk copies need 16, sectors of
+/// the L2 cache and cuBLASLt prefer more.
+constexpr int64_t bufferAlignmentBytes = 256;
+
 /// True for the operations that are nodes of a graph.
 bool isNode(mlir::Operation *op);
 
 /// All byte ranges a node touches, in the order of its arguments.
 llvm::SmallVector<SliceAttr> nodeSlices(mlir::Operation *node);
+
+/// True when two slices have a byte in common.
+bool overlap(SliceAttr a, SliceAttr b);
 
 /// The incoming edges of a node.
 mlir::OperandRange nodeDependencies(mlir::Operation *node);

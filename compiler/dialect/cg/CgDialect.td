@@ -46,6 +46,10 @@ def Cg_SliceAttr : AttrDef<Cg_Dialect, "Slice"> {
   let parameters = (ins EnumParameter<Cg_Section>:$section, "int64_t":$offsetBytes, "int64_t":$sizeBytes,
                         EnumParameter<Cg_Access>:$access);
   let assemblyFormat = "`<` $section `,` $offsetBytes `,` $sizeBytes `,` $access `>`";
+  let extraClassDeclaration = [{
+    /// The same slice elsewhere in its section.
+    SliceAttr withOffset(int64_t offsetBytes) const;
+  }];
 }
 
 def Cg_BindingAttr : AttrDef<Cg_Dialect, "Binding"> {

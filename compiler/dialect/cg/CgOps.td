@@ -11,12 +11,18 @@ class Cg_Op<string mnemonic, list<Trait> traits = []> : Op<Cg_Dialect, mnemonic,
 def Cg_GraphOp : Cg_Op<"graph", [Symbol, IsolatedFromAbove, NoTerminator, SingleBlock]> {
   let summary = "one executable graph, of one graph ID";
   let description = [{
-    `scratch_bytes` is what this graph needs of the scratch section, `scratch_bound_bytes` the largest sum of bytes alive at one node:
-    no plan of the same order can need less. Nodes stand in schedule order. Graphs of equal `topology` have nodes of the same kinds and the
+    `scratch_bytes` is what this graph needs of the scratch section, `scratch_bound_bytes` the largest sum of bytes that must lie apart:
+    no plan of the same edges can need less. `peak_buffers` are the buffers that make the bound, places of which each must lie apart from
+    each; from node `peak_node` on all of them exist. Nodes stand in schedule order. Graphs of equal `topology` have nodes of the same kinds and the
     same edges: one executable graph can be updated from one to the other.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$inputs, ArrayAttr:$outputs,
-                       I64Attr:$scratch_bytes, I64Attr:$scratch_bound_bytes, OptionalAttr<I64Attr>:$topology);
+                       I64Attr:$scratch_bytes, I64Attr:$scratch_bound_bytes, OptionalAttr<I64Attr>:$topology,
+                       OptionalAttr<I64Attr>:$peak_node, OptionalAttr<ArrayAttr>:$peak_buffers);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::ArrayAttr":$inputs, "::mlir::ArrayAttr":$outputs, "int64_t":$scratchBytes,
+                                 "int64_t":$scratchBoundBytes, "::mlir::IntegerAttr":$topology), [{
+    build($_builder, $_state, name, inputs, outputs, scratchBytes, scratchBoundBytes, topology, ::mlir::IntegerAttr(), ::mlir::ArrayAttr());
+  }]>];
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name `inputs` $inputs `outputs` $outputs attr-dict-with-keyword $body";
 }

@@ -86,6 +86,8 @@ private:
     const OpInfo &userInfo = grouping.info(user);
     if (userInfo.isConstant != grouping.info(op).isConstant)
       return "constant, evaluated at compile time";
+    if (isa<tensor::ScatterOp>(user) && use.operand == &cast<tensor::ScatterOp>(user).getDestMutable())
+      return "updated in place";
     if (kern::isAnchor(user))
       return "read by an anchor, not as a strided view";
     if (llvm::any_of(homesOf(user), [&](int home) { return grouping.group(home).kind == GroupKind::Anchor; }))
@@ -99,6 +101,8 @@ private:
   int64_t readsPerElement(const Use &use) {
     if (use.isCaptured && isa<RankedTensorType>(use.operand->get().getType()))
       return 2;
+    if (auto scatter = dyn_cast<tensor::ScatterOp>(use.user); scatter && use.operand == &scatter.getIndicesMutable())
+      return 2; // once for each element of a slice
     auto structured = dyn_cast<linalg::LinalgOp>(use.user);
     if (!structured || use.isCaptured)
       return 1;
@@ -153,6 +157,11 @@ private:
   void place(Operation *op) {
     OpInfo &info = grouping.info(op);
     bool isScalar = llvm::none_of(op->getResultTypes(), [](Type type) { return isa<RankedTensorType>(type); });
+    if (isa<tensor::ScatterOp>(op)) { // alone, so that it can be done in place
+      grouping.noteMiss(op, -1, "updates a tensor in place");
+      grouping.addGroup(GroupKind::Pointwise, op);
+      return;
+    }
     Demand demand = demandOf(op);
     if (isScalar) { // a scalar is no buffer: it goes wherever it is used
       info.isInlined = true;

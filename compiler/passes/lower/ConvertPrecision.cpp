@@ -113,17 +113,31 @@ private:
 
   void convertInputs() {
     OpBuilder builder = OpBuilder::atBlockBegin(&fn.getBody().front());
-    for (BlockArgument arg : fn.getArguments())
-      if (isF32Tensor(arg.getType()) && !arg.use_empty())
+    for (BlockArgument arg : fn.getArguments()) {
+      if (!isF32Tensor(arg.getType()))
+        continue;
+      // A state never leaves the context, unless it is asked for: it is stored like every other value.
+      if (fn.getArgAttr(arg.getArgNumber(), "ogc.state"))
+        arg.setType(retype(arg.getType(), half));
+      else if (!arg.use_empty())
         narrow(builder, arg);
+    }
   }
 
   void convertOutputs() {
     Operation *terminator = fn.getBody().front().getTerminator();
     OpBuilder builder(terminator);
-    for (auto [operand, type] : llvm::zip(terminator->getOpOperands(), fn.getResultTypes()))
-      if (operand.get().getType() != type && isF32Tensor(type))
+    for (auto [operand, type] : llvm::zip(terminator->getOpOperands(), fn.getResultTypes())) {
+      if (!isF32Tensor(type))
+        continue;
+      if (fn.getResultAttr(operand.getOperandNumber(), "ogc.state")) {
+        if (isF32Tensor(operand.get().getType()))
+          operand.set(makeCast(builder, operand.get().getLoc(), operand.get(), half));
+      } else if (operand.get().getType() != type) {
         operand.set(widened(builder, operand.get()));
+      }
+    }
+    fn.setFunctionType(builder.getFunctionType(fn.getBody().front().getArgumentTypes(), terminator->getOperandTypes()));
   }
 
   /// The f32 value that a 16-bit value was made from, or a Cast.

@@ -7,6 +7,7 @@
 #include "compiler/passes/lower/Node.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -226,6 +227,38 @@ Value hits(Scalar &s, Value index, int64_t d, int64_t extent) {
   return s.cmp(Compare::Equal, wrapped, linalg::IndexOp::create(s.b, d), false);
 }
 
+/// True for a state of the function, as it came in or updated since.
+bool isState(Value data) {
+  while (Operation *op = data.getDefiningOp()) {
+    if (!isa<tensor::ScatterOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
+      return false;
+    data = isa<tensor::ScatterOp>(op) ? cast<tensor::ScatterOp>(op).getDest() : op->getOperand(0);
+  }
+  auto argument = cast<BlockArgument>(data);
+  auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  return function && function.getArgAttr(argument.getArgNumber(), "ogc.state");
+}
+
+/// A scatter that stays one, to be done in place: `indices` [count, depth] and `updates` [count, …].
+Value updateState(Node &n, int64_t depth, int64_t count) {
+  Shape updateShape{count}, dims = iota(0, depth);
+  llvm::append_range(updateShape, n.inShape(0).drop_front(static_cast<size_t>(depth)));
+  Value given = reshape(n.b, n.in(1), {count, depth}), updates = reshape(n.b, n.in(2), updateShape);
+  // Negative indices count from the end.
+  Value indices = mapElements(
+      n.b, {count, depth}, n.inElement(1), {{given, AffineMap::getMultiDimIdentityMap(2, n.b.getContext())}},
+      [&](Scalar &s, ValueRange x) {
+        Value extent = s.icst(x[0].getType(), n.inShape(0)[0]);
+        for (int64_t d = 1; d < depth; ++d) {
+          Value isHere = s.cmp(Compare::Equal, linalg::IndexOp::create(s.b, 1), s.icst(s.b.getIndexType(), d), false);
+          extent = s.select(isHere, s.icst(x[0].getType(), n.inShape(0)[static_cast<size_t>(d)]), extent);
+        }
+        return s.select(s.cmp(Compare::Less, x[0], s.icst(x[0].getType(), 0), false), s.add(x[0], extent), x[0]);
+      });
+  return tensor::ScatterOp::create(n.b, n.in(0).getType(), updates, n.in(0), indices, n.b.getDenseI64ArrayAttr(dims),
+                                   n.b.getUnitAttr());
+}
+
 /// Each element goes over all updates in order and takes those that name it.
 LogicalResult scatterNd(Node &n) {
   auto combine = readReduction(n);
@@ -236,6 +269,8 @@ LogicalResult scatterNd(Node &n) {
   int64_t depth = n.inShape(1).back(), count = numElements(n.inShape(1).drop_back()), rank = n.inRank(0);
   if (count == 0 || numElements(n.outShape()) == 0)
     return n.result(n.in(0));
+  if (depth > 0 && n.op.getStr("reduction", "none") == "none" && isState(n.in(0)))
+    return n.result(updateState(n, depth, count));
   MLIRContext *context = n.b.getContext();
   Shape updateShape{count};
   llvm::append_range(updateShape, n.inShape(0).drop_front(depth));

@@ -21,10 +21,7 @@ namespace {
 
 using namespace mlir;
 
-/// Every value starts at a multiple of this many bytes, see PlanArena.cpp.
-constexpr int64_t alignmentBytes = 256;
-
-int64_t roundUp(int64_t bytes) { return (bytes + alignmentBytes - 1) / alignmentBytes * alignmentBytes; }
+int64_t roundUp(int64_t bytes) { return (bytes + cg::bufferAlignmentBytes - 1) / cg::bufferAlignmentBytes * cg::bufferAlignmentBytes; }
 
 /// Bytes of a tensor in memory: elements narrower than a byte take one.
 int64_t sizeInBytes(Type type) {
@@ -149,16 +146,29 @@ private:
     return value;
   }
 
+  /// The input that an output is one state with, or null.
+  BlockArgument stateOf(unsigned output) {
+    auto input = func.getResultAttrOfType<StringAttr>(output, "ogc.state");
+    for (BlockArgument argument : func.getArguments())
+      if (input && func.getArgAttr(argument.getArgNumber(), "onnx.name") == input)
+        return argument;
+    return nullptr;
+  }
+
   void placeInputs() {
     for (BlockArgument argument : func.getArguments())
-      places[argument] = inputs.allocate(sizeInBytes(argument.getType()));
+      places[argument] = (func.getArgAttr(argument.getArgNumber(), "ogc.state") ? state : inputs).allocate(sizeInBytes(argument.getType()));
   }
 
   /// A launch result that is returned is written where the output lies; anything else is copied there at the end.
   void placeOutputs() {
-    for (Value returned : func.getBody().front().getTerminator()->getOperands()) {
-      Place place = outputs.allocate(sizeInBytes(returned.getType()));
+    for (auto [i, returned] : llvm::enumerate(func.getBody().front().getTerminator()->getOperands())) {
       Value root = rootOf(returned);
+      if (BlockArgument input = stateOf(i)) {
+        outputPlaces.push_back({places[input], root, /*direct=*/root == input});
+        continue;
+      }
+      Place place = outputs.allocate(sizeInBytes(returned.getType()));
       bool direct = isa_and_nonnull<kern::LaunchOp>(root.getDefiningOp()) && !places.count(root);
       if (direct)
         places[root] = place;
@@ -247,16 +257,34 @@ private:
     return success();
   }
 
+  void copy(Location loc, const Place &source, const Place &target) {
+    cg::MemcpyOp::create(builder, loc, builder.getType<cg::NodeType>(), slice(source, cg::Access::Read), slice(target, cg::Access::Write),
+                         ValueRange(), DenseI32ArrayAttr());
+  }
+
+  /// Outputs first, then states, since an output may be the old value of a state; a state that takes the old value of another one
+  /// takes it from a copy.
   void copyOutputs() {
+    SmallVector<std::pair<Place, const Output *>> commits;
     for (const Output &output : outputPlaces) {
       if (output.direct || output.place.sizeBytes == 0)
         continue;
       FailureOr<Place> source = placeOf(output.root, func);
       if (failed(source))
         continue;
-      cg::MemcpyOp::create(builder, output.root.getLoc(), builder.getType<cg::NodeType>(), slice(*source, cg::Access::Read),
-                           slice(output.place, cg::Access::Write), ValueRange(), DenseI32ArrayAttr());
+      if (output.place.section == cg::Section::State)
+        commits.push_back({*source, &output});
+      else
+        copy(output.root.getLoc(), *source, output.place);
     }
+    for (auto &[source, output] : commits)
+      if (source.section == cg::Section::State) {
+        Place old = scratch.allocate(source.sizeBytes);
+        copy(output->root.getLoc(), source, old);
+        source = old;
+      }
+    for (auto &[source, output] : commits)
+      copy(output->root.getLoc(), source, output->place);
   }
 
   struct Output {
@@ -268,7 +296,8 @@ private:
   func::FuncOp func;
   WeightTable &weights;
   OpBuilder &builder;
-  SectionAllocator inputs{cg::Section::Inputs}, outputs{cg::Section::Outputs}, scratch{cg::Section::Scratch};
+  SectionAllocator inputs{cg::Section::Inputs}, outputs{cg::Section::Outputs}, scratch{cg::Section::Scratch},
+      state{cg::Section::State};
   llvm::DenseMap<Value, Place> places;
   SmallVector<Output> outputPlaces;
 };

@@ -3,6 +3,7 @@
 #define OGC_PASSES_PLAN_PASSES_H
 
 #include "compiler/dialect/cg/Cg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Pass/Pass.h"
 
 namespace ogc {

@@ -13,7 +13,8 @@ def BuildGraph : Pass<"ogc-build-graph", "::mlir::ModuleOp"> {
   let description = [{
     Inputs and outputs get places in their sections, constants become `cg.weight` (equal contents once), every other value a range of
     scratch that nothing else uses. Reshapes are views and vanish. A returned value that is no launch result (an input, a constant, a value
-    returned twice) is copied by a memcpy node. Launches whose results are all empty are dropped.
+    returned twice) is copied by a memcpy node. An input and an output that are one state (`ogc.state`) get one place in the state section, the
+    same in all graphs; the new value is copied there after everything else. Launches whose results are all empty are dropped.
 
     ```mlir
     func.func @main(%x: tensor<8xf32> {onnx.name = "x"}) -> (tensor<8xf32> {onnx.name = "y"}) attributes {ogc.graph_id = "default"} {
@@ -50,25 +51,70 @@ def SelectGemmProvider : Pass<"ogc-select-gemm-provider", "::mlir::ModuleOp"> {
   }];
 }
 
-def PlanArena : Pass<"ogc-plan-arena", "::mlir::ModuleOp"> {
-  let summary = "let scratch buffers with disjoint lifetimes share bytes";
+def PlaceConcats : Pass<"ogc-place-concats", "::mlir::ModuleOp"> {
+  let summary = "let parts be written where their concatenation lies";
   let description = [{
-    A buffer is a range of scratch written as a whole by one node; it lives from that node to its last reader in schedule order. Offsets come from
-    `planArena`; edges derived afterwards from the byte ranges keep every graph order right.
+    A kernel that only concatenates its inputs goes when all of them can be written straight into its result: each is a scratch buffer of its own,
+    written by one kernel that goes element by element (no row kernel) and read by pointwise kernels, and the writers are ordered. The writers get
+    `ogc.result_extent` (axis, elements of the whole), the readers a slice of a larger argument; their slices are the bytes from the first to the
+    last element of the part. Concatenations of concatenations along one axis become one buffer.
 
     ```mlir
     %0 = cg.kernel @a [#cg.slice<inputs, 0, 64, read>, #cg.slice<scratch, 0, 64, write>]
     %1 = cg.kernel @b [#cg.slice<scratch, 0, 64, read>, #cg.slice<scratch, 256, 64, write>]
-    %2 = cg.kernel @b [#cg.slice<scratch, 256, 64, read>, #cg.slice<scratch, 512, 64, write>]   // becomes scratch, 0
+    %2 = cg.kernel @concat [#cg.slice<scratch, 0, 64, read>, #cg.slice<scratch, 256, 64, read>, #cg.slice<scratch, 512, 128, write>]
+    // becomes, with 16 bytes of each in turn
+    %0 = cg.kernel @a_out8 [#cg.slice<inputs, 0, 64, read>, #cg.slice<scratch, 512, 112, write>]
+    %1 = cg.kernel @b_in0x8_out8 [#cg.slice<scratch, 512, 112, read>, #cg.slice<scratch, 528, 112, write>]
     ```
   }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
+def UpdateInPlace : Pass<"ogc-update-in-place", "::mlir::ModuleOp"> {
+  let summary = "let results take the bytes of an input that nothing needs any more";
+  let description = [{
+    A kernel whose only result may overwrite an argument (`inPlaceArguments`: element-wise at equal positions, or the data of a scatter) gets
+    the argument's bytes when all other nodes that touch them precede it anyway. The kernel is marked `ogc.in_place`; where other launches need it as
+    it was, it gets a variant.
+
+    The new value of a state is computed where the state is, and the copy at the end of the graph goes, when its writer may overwrite the
+    old value or does not read it. Readers of the old value that do not depend on the writer are scheduled before it; the others get a copy of the
+    old value. Where the writer reads the state in another way the copy at the end stays.
+
+    ```mlir
+    %0 = cg.kernel @update [#cg.slice<state, 0, 64, read>, #cg.slice<inputs, 0, 8, read>, #cg.slice<scratch, 0, 64, write>]
+    %1 = cg.memcpy #cg.slice<scratch, 0, 64, read> to #cg.slice<state, 0, 64, write>
+    // becomes
+    %0 = cg.kernel @update [#cg.slice<state, 0, 64, read>, #cg.slice<inputs, 0, 8, read>, #cg.slice<state, 0, 64, readwrite>]
+    ```
+  }];
+}
+
+def PlanArena : Pass<"ogc-plan-arena", "::mlir::ModuleOp"> {
+  let summary = "choose which branches run side by side, and let scratch buffers share bytes where that order allows it";
+  let description = [{
+    Two nodes without a data dependency get an edge in schedule order unless running them side by side hides enough of the shorter
+    one's time (`BranchOrder.h`). Then two buffers, unions of overlapping ranges of scratch, share bytes only if all nodes that touch one precede all nodes
+    that touch the other along these edges; offsets come from `planArena`. Where the scratch grows past `memory` (less the bytes of state, inputs and
+    outputs; without it past 1.5 times what the chain needs) fewer branches stay parallel, and the chain is the last resort.
+    With `serial` it is the only one. `peak_node` and `peak_buffers` say what determines the bound.
+
+    ```mlir
+    %0 = cg.kernel @a [#cg.slice<inputs, 0, 64, read>, #cg.slice<scratch, 0, 64, write>]
+    %1 = cg.kernel @b [#cg.slice<scratch, 0, 64, read>, #cg.slice<scratch, 256, 64, write>]     // gets: after %0
+    %2 = cg.kernel @b [#cg.slice<scratch, 256, 64, read>, #cg.slice<scratch, 512, 64, write>]   // becomes scratch, 0, … after %1
+    ```
+  }];
+  let options = [Option<"serial", "serial", "bool", "false", "one chain in schedule order">,
+                 Option<"memory", "memory", "int64_t", "0", "most bytes for state, inputs, outputs and scratch; 0: no limit">];
 }
 
 def DeriveEdges : Pass<"ogc-derive-edges", "::mlir::ModuleOp"> {
   let summary = "derive the edges of each graph from byte-range hazards, reduced transitively";
   let description = [{
     Two nodes that touch a common byte, one of them writing (read after write, write after read, write after write), are ordered as in the
-    schedule; an edge implied by others is left out. With `serial` the graph is the chain of the schedule instead, the oracle for the edges.
+    schedule; so are those with an edge already (`ogc-plan-arena`). An edge implied by others is left out. With `serial` the graph is the chain of the schedule instead, the oracle for the edges.
 
     ```mlir
     %0 = cg.kernel @a [#cg.slice<scratch, 0, 64, write>]

@@ -1,9 +1,14 @@
-//===- PlanArena.cpp - let scratch buffers share bytes --------------------===//
+//===- PlanArena.cpp - order of branches, and scratch buffers that share bytes ===//
 #include "compiler/passes/plan/ArenaPlanner.h"
+#include "compiler/passes/plan/BranchOrder.h"
+#include "compiler/passes/plan/Hazards.h"
+#include "compiler/passes/plan/NodeCosts.h"
 #include "compiler/passes/plan/Passes.h"
+#include "compiler/passes/plan/ScratchBuffers.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include <algorithm>
+#include <limits>
 
 namespace ogc {
 
@@ -14,100 +19,134 @@ namespace {
 
 using namespace mlir;
 
-/// Device memory is addressed in units of this many bytes: vector loads and bulk copies need 16, L2 sectors and cuBLASLt prefer
-/// more.
-constexpr int64_t alignmentBytes = 256;
+/// Side by side branches may take this many times the scratch of the chain, where --memory does not say otherwise.
+constexpr double mostGrowth = 1.5;
 
-/// The scratch buffers of a graph in order of definition: ranges before planning are disjoint.
-struct ScratchBuffers {
-  std::map<int64_t, size_t> byOffset; // offset before planning → index
-  std::vector<int64_t> oldOffset;
-  std::vector<plan::BufferLifetime> lifetimes;
+/// Shares of the shorter node's time that must be hidden for two nodes to run side by side, tried in turn until the memory
+/// suffices; the last one makes a chain.
+constexpr double leastShares[] = {0.5, 0.75, 0.95, 2.0};
 
-  /// The buffer that holds a byte, or null.
-  std::optional<size_t> find(int64_t offset) const {
-    auto it = byOffset.upper_bound(offset);
-    if (it == byOffset.begin())
-      return std::nullopt;
-    size_t index = std::prev(it)->second;
-    if (offset >= oldOffset[index] + std::max<int64_t>(lifetimes[index].sizeBytes, 1))
-      return std::nullopt;
-    return index;
-  }
+/// One way to run a graph: its order, and the memory it takes.
+struct Candidate {
+  plan::BranchOrder branches;
+  plan::ArenaPlan arena;
 };
 
-/// Visits the scratch slices of a node that move bytes.
-template <typename Fn> void forEachScratchSlice(Operation *node, Fn fn) {
-  for (cg::SliceAttr slice : cg::nodeSlices(node))
-    if (slice.getSection() == cg::Section::Scratch && slice.getSizeBytes() > 0)
-      fn(slice);
-}
-
-LogicalResult collectBuffers(cg::GraphOp graph, ScratchBuffers &buffers) {
-  int64_t position = 0;
-  for (Operation &node : graph.getBody().front()) {
-    WalkResult ok = WalkResult::advance();
-    forEachScratchSlice(&node, [&](cg::SliceAttr slice) {
-      if (slice.getAccess() == cg::Access::Read)
-        return;
-      if (std::optional<size_t> index = buffers.find(slice.getOffsetBytes())) {
-        if (slice.getOffsetBytes() + slice.getSizeBytes() > buffers.oldOffset[*index] + buffers.lifetimes[*index].sizeBytes) {
-          node.emitOpError() << "writes " << slice << ", which overlaps a scratch buffer without lying inside it";
-          ok = WalkResult::interrupt();
-        }
-        return;
+/// Bytes of the sections that a context holds besides scratch.
+int64_t bytesOfBindings(ModuleOp module) {
+  int64_t end[cg::getMaxEnumValForSection() + 1] = {};
+  for (cg::GraphOp graph : module.getOps<cg::GraphOp>())
+    for (ArrayAttr bindings : {graph.getInputs(), graph.getOutputs()})
+      for (auto binding : bindings.getAsRange<cg::BindingAttr>()) {
+        int64_t &section = end[static_cast<size_t>(binding.getSection())];
+        section = std::max(section, binding.getOffsetBytes() + binding.getSizeBytes());
       }
-      buffers.byOffset[slice.getOffsetBytes()] = buffers.lifetimes.size();
-      buffers.oldOffset.push_back(slice.getOffsetBytes());
-      buffers.lifetimes.push_back({slice.getSizeBytes(), position, position});
-    });
-    forEachScratchSlice(&node, [&](cg::SliceAttr slice) {
-      std::optional<size_t> index = buffers.find(slice.getOffsetBytes());
-      if (!index) {
-        node.emitOpError() << "reads " << slice << ", which no earlier node writes";
-        ok = WalkResult::interrupt();
-        return;
-      }
-      buffers.lifetimes[*index].last = position;
-    });
-    if (ok.wasInterrupted())
-      return failure();
-    ++position;
-  }
-  return success();
+  int64_t bytes = 0;
+  for (int64_t section : end)
+    bytes += section;
+  return bytes;
 }
 
 class PlanArena : public impl::PlanArenaBase<PlanArena> {
+public:
+  using PlanArenaBase::PlanArenaBase;
+
+private:
   void runOnOperation() override {
     bool failedAny = false;
+    int64_t bound = bytesOfBindings(getOperation()), limit = memory - bound;
     for (cg::GraphOp graph : getOperation().getOps<cg::GraphOp>()) {
-      ScratchBuffers buffers;
-      if (failed(collectBuffers(graph, buffers))) {
+      std::vector<Operation *> nodes = plan::nodesOf(graph);
+      FailureOr<plan::ScratchBuffers> buffers = plan::collectScratch(nodes);
+      if (failed(buffers)) {
         failedAny = true;
         continue;
       }
-      apply(graph, buffers, plan::planArena(buffers.lifetimes, alignmentBytes));
+      Candidate chosen = choose(nodes, *buffers, limit);
+      apply(graph, nodes, *buffers, chosen);
+      if (memory > 0 && chosen.arena.peakBytes > limit) {
+        failedAny = true;
+        reportMemory(graph, nodes, *buffers, chosen.arena, bound + chosen.arena.peakBytes);
+      }
     }
     if (failedAny)
       signalPassFailure();
   }
 
-  static void apply(cg::GraphOp graph, const ScratchBuffers &buffers, const plan::ArenaPlan &plan) {
+  /// The candidate with the most parallelism whose scratch is within the limit; the chain when there is none.
+  Candidate choose(const std::vector<Operation *> &nodes, const plan::ScratchBuffers &buffers, int64_t limit) {
+    std::vector<plan::NodeCost> costs = plan::estimateCosts(nodes);
+    std::vector<std::vector<size_t>> hazards = plan::hazardsOf(nodes);
+    auto candidate = [&](double leastShare) {
+      Candidate result{plan::orderBranches(costs, hazards, leastShare), {}};
+      result.arena =
+          plan::planArena(buffers.lifetimes, plan::conflictsOf(buffers.touching, result.branches.order), cg::bufferAlignmentBytes);
+      return result;
+    };
+    Candidate chain = candidate(std::end(leastShares)[-1]);
+    if (serial)
+      return chain;
+    double most = memory > 0 ? static_cast<double>(limit) : mostGrowth * static_cast<double>(chain.arena.peakBytes);
+    for (double leastShare : ArrayRef(leastShares).drop_back()) {
+      Candidate result = candidate(leastShare);
+      if (static_cast<double>(result.arena.peakBytes) <= most)
+        return result;
+    }
+    return chain;
+  }
+
+  static void apply(cg::GraphOp graph, const std::vector<Operation *> &nodes, const plan::ScratchBuffers &buffers,
+                    const Candidate &chosen) {
+    auto moved = [&](cg::SliceAttr slice) -> cg::SliceAttr {
+      if (!plan::isScratch(slice))
+        return slice;
+      size_t index = *buffers.find(slice.getOffsetBytes());
+      return slice.withOffset(chosen.arena.offsetBytes[index] + slice.getOffsetBytes() - buffers.beginBytes[index]);
+    };
     AttrTypeReplacer replacer;
-    replacer.addReplacement([&](cg::SliceAttr slice) -> std::optional<Attribute> {
-      if (slice.getSection() != cg::Section::Scratch || slice.getSizeBytes() == 0)
-        return std::nullopt;
-      std::optional<size_t> index = buffers.find(slice.getOffsetBytes());
-      if (!index)
-        return std::nullopt;
-      int64_t offset = plan.offsetBytes[*index] + slice.getOffsetBytes() - buffers.oldOffset[*index];
-      return cg::SliceAttr::get(slice.getContext(), slice.getSection(), offset, slice.getSizeBytes(), slice.getAccess());
-    });
-    for (Operation &node : graph.getBody().front())
-      replacer.replaceElementsIn(&node);
+    replacer.addReplacement([&](cg::SliceAttr slice) -> std::optional<Attribute> { return moved(slice); });
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      replacer.replaceElementsIn(nodes[i]);
+      SmallVector<Value> operands;
+      for (size_t p : chosen.branches.predecessors[i])
+        operands.push_back(nodes[p]->getResult(0));
+      nodes[i]->setOperands(operands);
+    }
     Builder builder(graph.getContext());
-    graph.setScratchBytesAttr(builder.getI64IntegerAttr(plan.peakBytes));
-    graph.setScratchBoundBytesAttr(builder.getI64IntegerAttr(plan.boundBytes));
+    graph.setScratchBytesAttr(builder.getI64IntegerAttr(chosen.arena.peakBytes));
+    graph.setScratchBoundBytesAttr(builder.getI64IntegerAttr(chosen.arena.boundBytes));
+    recordPeak(graph, buffers, chosen.arena);
+  }
+
+  /// What determines the peak: the buffers that all need bytes of their own, and the node from which on all of them exist.
+  static void recordPeak(cg::GraphOp graph, const plan::ScratchBuffers &buffers, const plan::ArenaPlan &arena) {
+    if (arena.clique.empty())
+      return;
+    int64_t node = 0;
+    SmallVector<Attribute> slices;
+    for (size_t index : arena.clique) {
+      node = std::max(node, buffers.lifetimes[index].first);
+      slices.push_back(cg::SliceAttr::get(graph.getContext(), cg::Section::Scratch, arena.offsetBytes[index],
+                                          buffers.lifetimes[index].sizeBytes, cg::Access::ReadWrite));
+    }
+    Builder builder(graph.getContext());
+    graph.setPeakNodeAttr(builder.getI64IntegerAttr(node));
+    graph.setPeakBuffersAttr(builder.getArrayAttr(slices));
+  }
+
+  void reportMemory(cg::GraphOp graph, const std::vector<Operation *> &nodes, const plan::ScratchBuffers &buffers,
+                    const plan::ArenaPlan &arena, int64_t needed) {
+    InFlightDiagnostic diagnostic = graph.emitError();
+    diagnostic << "graph '" << graph.getSymName() << "' needs " << needed << " bytes for state, inputs, outputs and scratch, "
+               << "--memory allows " << memory.getValue();
+    if (arena.clique.empty())
+      return;
+    int64_t node = 0;
+    for (size_t index : arena.clique)
+      node = std::max(node, buffers.lifetimes[index].first);
+    diagnostic << "; " << arena.clique.size() << " buffers of " << arena.boundBytes << " bytes are alive at node " << node;
+    if (auto name = nodes[static_cast<size_t>(node)]->getLoc()->findInstanceOf<NameLoc>())
+      diagnostic << " (" << name.getName().getValue() << ")";
   }
 };
 

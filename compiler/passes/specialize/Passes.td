@@ -53,4 +53,20 @@ def VerifyStatic : Pass<"ogc-verify-static", "mlir::func::FuncOp"> {
   }];
 }
 
+def DeclareState : Pass<"ogc-declare-state", "mlir::ModuleOp"> {
+  let summary = "declare inputs and outputs as one state";
+  let description = [{
+    `states` holds pairs `INPUT=OUTPUT`, separated by `;`. Both must exist, be named once and have one static type, which is the same in all
+    graphs. They are marked with the name of the other; `ogc-build-graph` gives them one place.
+
+    ```mlir
+    // states=past=present
+    func.func @main(%past: tensor<4xf32> {onnx.name = "past"}) -> (tensor<4xf32> {onnx.name = "present"})
+    // becomes
+    func.func @main(%past: tensor<4xf32> {onnx.name = "past", ogc.state = "present"}) -> (tensor<4xf32> {onnx.name = "present", ogc.state = "past"})
+    ```
+  }];
+  let options = [Option<"states", "states", "std::string", "", "pairs of an input and an output">];
+}
+
 #endif

@@ -27,4 +27,22 @@ def VerifyPhase : Pass<"ogc-verify-phase", "::mlir::ModuleOp"> {
   let options = [Option<"phase", "phase", "std::string", "\"\"", "import, normalize, specialize, lower, fuse or plan">];
 }
 
+def VerifyGraph : Pass<"ogc-verify-graph", "::mlir::ModuleOp"> {
+  let summary = "prove that the edges of each graph order every hazard";
+  let description = [{
+    Knows nothing of how plan and edges were made. From slices and edges alone it checks that
+    - two nodes that touch a common byte, one of them writing it, are joined by a path;
+    - every byte of scratch that a node reads was written by a node that precedes it;
+    - programmatic edges lead from kernel to kernel.
+
+    Every violation is reported, and the pass fails when there is one.
+
+    ```mlir
+    %0 = cg.kernel @a [#cg.slice<scratch, 0, 64, write>]
+    %1 = cg.kernel @b [#cg.slice<scratch, 0, 64, read>, #cg.slice<outputs, 0, 64, write>]
+    // error: 'cg.kernel' op no edge orders node 1 after node 0, which writes #cg.slice<scratch, 0, 64, write> while it reads #cg.slice<scratch, 0, 64, read>
+    ```
+  }];
+}
+
 #endif

@@ -28,3 +28,17 @@ cg.graph @g inputs [] outputs [] attributes {scratch_bytes = 1024 : i64, scratch
   %1 = cg.kernel @k [#cg.slice<scratch, 512, 512, write>]
   %2 = cg.kernel @k [#cg.slice<scratch, 512, 512, read>, #cg.slice<scratch, 256, 128, read>, #cg.slice<outputs, 0, 64, write>]
 }
+
+// -----
+
+// Parts of one buffer that different nodes write move together: the reader of the whole makes them one.
+
+// CHECK-LABEL: cg.graph @parts
+// CHECK: cg.kernel @k [#cg.slice<scratch, [[A:[0-9]+]], 512, write>]
+// CHECK: cg.kernel @k [#cg.slice<scratch, {{[0-9]+}}, 512, write>]
+// CHECK: cg.kernel @k [#cg.slice<scratch, [[A]], 1024, read>, #cg.slice<outputs, 0, 64, write>]
+cg.graph @parts inputs [] outputs [] attributes {scratch_bytes = 2048 : i64, scratch_bound_bytes = 2048 : i64} {
+  %0 = cg.kernel @k [#cg.slice<scratch, 1024, 512, write>]
+  %1 = cg.kernel @k [#cg.slice<scratch, 1536, 512, write>]
+  %2 = cg.kernel @k [#cg.slice<scratch, 1024, 1024, read>, #cg.slice<outputs, 0, 64, write>]
+}
