@@ -87,13 +87,6 @@ private:
     cg::GraphOp op = cg::GraphOp::create(builder_, builder_.getUnknownLoc(), graph.id()->str(), bindings(*graph.inputs()),
                                          bindings(*graph.outputs()), static_cast<int64_t>(graph.scratch_bytes()),
                                          static_cast<int64_t>(graph.scratch_bound_bytes()), topology);
-    if (graph.peak_buffers() && graph.peak_buffers()->size() != 0) {
-      SmallVector<Attribute> peak;
-      for (const fb::Slice *buffer : *graph.peak_buffers())
-        peak.push_back(slice(*buffer));
-      op.setPeakNodeAttr(builder_.getI64IntegerAttr(graph.peak_node()));
-      op.setPeakBuffersAttr(builder_.getArrayAttr(peak));
-    }
     OpBuilder::InsertionGuard guard(builder_);
     builder_.createBlock(&op.getBody());
     std::vector<std::vector<const fb::Edge *>> incoming(graph.nodes()->size());

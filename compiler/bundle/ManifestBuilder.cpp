@@ -280,15 +280,9 @@ ManifestBuilder::Offset<fb::Graph> ManifestBuilder::buildGraph(cg::GraphOp graph
   auto outputs = buildBindings(graph, graph.getOutputs(), all.drop_front(graph.getInputs().size()));
   auto nodeVector = builder_.CreateVector(nodes);
   auto edgeVector = builder_.CreateVectorOfStructs(edges);
-  std::vector<fb::Slice> peak;
-  if (ArrayAttr buffers = graph.getPeakBuffersAttr())
-    for (auto slice : buffers.getAsRange<cg::SliceAttr>())
-      peak.push_back(toSlice(slice));
-  auto peakVector = builder_.CreateVectorOfStructs(peak);
   return fb::CreateGraph(builder_, id, inputs, outputs, nodeVector, edgeVector, static_cast<uint64_t>(graph.getScratchBytes()),
                          static_cast<uint64_t>(graph.getScratchBoundBytes()),
-                         static_cast<uint32_t>(graph.getTopology().value_or(format::kNoTopology)),
-                         static_cast<uint32_t>(graph.getPeakNode().value_or(0)), peakVector);
+                         static_cast<uint32_t>(graph.getTopology().value_or(format::kNoTopology)));
 }
 
 ManifestBuilder::VectorOffset<ManifestBuilder::Offset<fb::Graph>> ManifestBuilder::buildGraphs() {

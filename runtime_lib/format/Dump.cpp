@@ -5,7 +5,9 @@
 #include "runtime_lib/format/FileHeader.h"
 #include "runtime_lib/format/Json.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <vector>
 
 namespace ogc::format {
 
@@ -71,22 +73,63 @@ void dumpNodes(std::string &out, const fb::Manifest &manifest, const fb::Graph &
   }
 }
 
-/// The first node that writes a byte of `buffer`, and the ONNX nodes it does the work of.
-std::string writerOf(const fb::Graph &graph, const fb::Slice &buffer) {
+/// What determines the peak of the scratch: in schedule order, the node at which most bytes are held, and the ranges held there
+/// with their first writers.
+struct Peak {
+  unsigned node = 0;
+  uint64_t bytes = 0;
+  std::vector<std::pair<const fb::Slice *, unsigned>> buffers;
+};
+
+Peak findPeak(const fb::Graph &graph) {
+  struct Life {
+    const fb::Slice *slice;
+    unsigned first, last;
+  };
+  // A write that lies in bytes that are held already belongs to that buffer while somebody still reads it.
+  std::vector<Life> lives;
   for (unsigned i = 0; i < graph.nodes()->size(); ++i)
-    for (const fb::Slice *slice : *graph.nodes()->Get(i)->args())
-      if (slice->section() == buffer.section() && slice->access() != fb::Access::Read && slice->size_bytes() != 0 &&
-          slice->offset_bytes() >= buffer.offset_bytes() && slice->offset_bytes() < buffer.offset_bytes() + buffer.size_bytes())
-        return "node " + number(i) + " (" + nodeNames(*graph.nodes()->Get(i), ", ") + ")";
-  return "no node";
+    for (const fb::Slice *slice : *graph.nodes()->Get(i)->args()) {
+      if (slice->section() != fb::Section::Scratch || slice->size_bytes() == 0)
+        continue;
+      uint64_t begin = slice->offset_bytes(), end = begin + slice->size_bytes();
+      bool known = false;
+      if (slice->access() != fb::Access::Write)
+        for (Life &life : lives)
+          if (life.slice->offset_bytes() < end && begin < life.slice->offset_bytes() + life.slice->size_bytes()) {
+            // The latest writer of these bytes: an earlier one was overwritten.
+            bool isNewest = std::none_of(lives.begin(), lives.end(), [&](const Life &other) {
+              return other.first > life.first && other.slice->offset_bytes() == life.slice->offset_bytes();
+            });
+            life.last = isNewest ? i : life.last;
+            known = true;
+          }
+      if (!known)
+        lives.push_back({slice, i, i});
+    }
+  Peak peak;
+  for (unsigned i = 0; i < graph.nodes()->size(); ++i) {
+    uint64_t bytes = 0;
+    for (const Life &life : lives)
+      bytes += life.first <= i && i <= life.last ? life.slice->size_bytes() : 0;
+    if (bytes <= peak.bytes)
+      continue;
+    peak = {i, bytes, {}};
+    for (const Life &life : lives)
+      if (life.first <= i && i <= life.last)
+        peak.buffers.push_back({life.slice, life.first});
+  }
+  return peak;
 }
 
 void dumpPeak(std::string &out, const fb::Graph &graph) {
-  if (!graph.peak_buffers() || graph.peak_buffers()->size() == 0)
+  Peak peak = findPeak(graph);
+  if (peak.bytes == 0)
     return;
-  out += "  peak at node " + number(graph.peak_node()) + " (" + nodeNames(*graph.nodes()->Get(graph.peak_node()), ", ") + "):\n";
-  for (const fb::Slice *buffer : *graph.peak_buffers())
-    out += "    " + number(buffer->size_bytes()) + " bytes at " + sliceText(*buffer) + " from " + writerOf(graph, *buffer) + "\n";
+  auto title = [&](unsigned node) { return "node " + number(node) + " (" + nodeNames(*graph.nodes()->Get(node), ", ") + ")"; };
+  out += "  most scratch at " + title(peak.node) + ":\n";
+  for (auto [slice, writer] : peak.buffers)
+    out += "    " + number(slice->size_bytes()) + " bytes at " + sliceText(*slice) + " since " + title(writer) + "\n";
 }
 
 void writeStrings(JsonWriter &json, const char *key,
@@ -123,11 +166,14 @@ void writeGraph(JsonWriter &json, const fb::Graph &graph) {
   json.key("edges").beginObject().field("full", counts.fullEdges).field("programmatic", counts.programmaticEdges).endObject();
   json.key("arena").beginObject().field("peak_bytes", graph.scratch_bytes()).field("bound_bytes", graph.scratch_bound_bytes());
   json.field("ratio", scratchRatio(graph));
-  json.field("peak_node", graph.peak_node()).key("peak_buffers").beginArray();
-  for (unsigned i = 0; graph.peak_buffers() && i < graph.peak_buffers()->size(); ++i) {
-    const fb::Slice &buffer = *graph.peak_buffers()->Get(i);
-    json.beginObject().field("offset", buffer.offset_bytes()).field("bytes", buffer.size_bytes()).endObject();
-  }
+  Peak peak = findPeak(graph);
+  json.field("peak_node", peak.node).key("peak_buffers").beginArray();
+  for (auto [slice, writer] : peak.buffers)
+    json.beginObject()
+        .field("offset", slice->offset_bytes())
+        .field("bytes", slice->size_bytes())
+        .field("since_node", writer)
+        .endObject();
   json.endArray().endObject();
   json.endObject();
 }

@@ -14,7 +14,7 @@ struct GraphCounts {
 };
 GraphCounts countGraph(const fb::Graph &graph);
 
-/// Scratch bytes over the bound below which no plan for the same edges can go; 1 where nothing is needed.
+/// Scratch bytes over the bound below which no plan of the same order can go; 1 where nothing is needed.
 double scratchRatio(const fb::Graph &graph);
 
 /// "1x3x224x224", "scalar" for no dimensions; with `symbols`, "batch=1x3x224x224".

@@ -40,7 +40,6 @@ public:
     for (unsigned i = 0; i < graph_.nodes()->size(); ++i)
       OGC_RETURN_IF_ERROR(verifyNode(i));
     OGC_RETURN_IF_ERROR(verifyUses());
-    OGC_RETURN_IF_ERROR(verifyPeak());
     return verifyEdges();
   }
 
@@ -55,17 +54,6 @@ private:
       return false;
     uint64_t bytes = sectionBytes(*manifest_.arena(), slice.section());
     return slice.offset_bytes() <= bytes && slice.size_bytes() <= bytes - slice.offset_bytes();
-  }
-
-  Status verifyPeak() const {
-    if (!graph_.peak_buffers() || graph_.peak_buffers()->size() == 0)
-      return Status();
-    if (!isAligned(*graph_.peak_buffers()) || graph_.peak_node() >= graph_.nodes()->size())
-      return invalid("has no valid peak");
-    for (const fb::Slice *buffer : *graph_.peak_buffers())
-      if (!isInside(*buffer) || buffer->section() != fb::Section::Scratch)
-        return invalid("has a buffer of its peak outside scratch");
-    return Status();
   }
 
   using Bindings = flatbuffers::Vector<flatbuffers::Offset<fb::Binding>>;

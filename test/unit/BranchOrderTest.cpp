@@ -31,8 +31,7 @@ TEST(BranchOrderTest, BranchesThatFillTheMachineFollowEachOther) {
 }
 
 TEST(BranchOrderTest, ShareAboveOneMakesAChain) {
-  EXPECT_EQ(orderBranches(std::vector<NodeCost>(4, narrow), {{}, {}, {}, {}}, 2).predecessors,
-            (Predecessors{{}, {0}, {1}, {2}}));
+  EXPECT_EQ(orderBranches(std::vector<NodeCost>(4, narrow), {{}, {}, {}, {}}, 2).predecessors, (Predecessors{{}, {0}, {1}, {2}}));
 }
 
 /// Whatever is chosen, data edges hold, no edge is implied by others, and two unordered nodes hide enough.

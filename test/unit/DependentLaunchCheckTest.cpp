@@ -9,7 +9,8 @@ namespace {
 
 /// A kernel of three parameters, of which the second is a weight.
 std::vector<std::string> check(const std::string &body) {
-  return checkDependentLaunch(".version 8.7\n.visible .entry k(\n\t.param .u64 k_param_0,\n\t.param .u64 k_param_1\n)\n{\n" + body + "\n}\n",
+  return checkDependentLaunch(".version 8.7\n.visible .entry k(\n\t.param .u64 k_param_0,\n\t.param .u64 k_param_1\n)\n{\n" +
+                                  body + "\n}\n",
                               {{"k", {false, true, false}}});
 }
 
@@ -24,8 +25,9 @@ TEST(DependentLaunchCheckTest, WeightsBeforeTheWaitAreRight) {
 }
 
 TEST(DependentLaunchCheckTest, AccessBeforeTheWait) {
-  EXPECT_EQ(check(load + "\tadd.s64 %rd5, %rd3, 4;\n\tld.global.v2.f32 {%f1, %f2}, [%rd5];\n" + wait + trigger + "\tret;\n"),
-            std::vector<std::string>{"k(ptx): may access the arena before griddepcontrol.wait: ld.global.v2.f32 {%f1, %f2}, [%rd5]"});
+  EXPECT_EQ(
+      check(load + "\tadd.s64 %rd5, %rd3, 4;\n\tld.global.v2.f32 {%f1, %f2}, [%rd5];\n" + wait + trigger + "\tret;\n"),
+      std::vector<std::string>{"k(ptx): may access the arena before griddepcontrol.wait: ld.global.v2.f32 {%f1, %f2}, [%rd5]"});
 }
 
 TEST(DependentLaunchCheckTest, BulkCopyBeforeTheWait) {
@@ -51,13 +53,15 @@ TEST(DependentLaunchCheckTest, NoTrigger) {
 
 /// Inline assembly brings labels of its own, which may be the same in every copy.
 TEST(DependentLaunchCheckTest, LabelsInBraces) {
-  std::string spin = "\t{\n.reg .pred P;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 P, [%r3], %r4;\n@P bra DONE;\nbra AGAIN;\nDONE:\n}\n";
+  std::string spin =
+      "\t{\n.reg .pred P;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 P, [%r3], %r4;\n@P bra DONE;\nbra AGAIN;\nDONE:\n}\n";
   EXPECT_EQ(check(load + spin + wait + spin + trigger + "\tst.global.f32 [%rd3], %f1;\n\tret;\n").size(), 0u);
   EXPECT_EQ(check(load + spin + spin + "\tst.global.f32 [%rd3], %f1;\n" + wait + trigger + "\tret;\n").size(), 1u);
 }
 
 TEST(DependentLaunchCheckTest, AddressThroughLocalMemory) {
-  EXPECT_EQ(check(load + "\tst.local.u64 [%rd7], %rd3;\n\tld.local.u64 %rd8, [%rd7];\n\tld.global.f32 %f1, [%rd8];\n" + wait + trigger + "\tret;\n")
+  EXPECT_EQ(check(load + "\tst.local.u64 [%rd7], %rd3;\n\tld.local.u64 %rd8, [%rd7];\n\tld.global.f32 %f1, [%rd8];\n" + wait +
+                  trigger + "\tret;\n")
                 .size(),
             1u);
 }

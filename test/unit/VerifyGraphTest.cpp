@@ -29,7 +29,8 @@ protected:
     std::vector<int64_t> size;
     std::string text = "cg.graph @g inputs [] outputs [] attributes {scratch_bytes = 0 : i64, scratch_bound_bytes = 0 : i64} {\n";
     auto slice = [&](unsigned buffer, const char *access) {
-      return "#cg.slice<scratch, " + std::to_string(int64_t(buffer) << 20) + ", " + std::to_string(size[buffer]) + ", " + access + ">";
+      return "#cg.slice<scratch, " + std::to_string(int64_t(buffer) << 20) + ", " + std::to_string(size[buffer]) + ", " + access +
+             ">";
     };
     for (unsigned node = 0; node < count; ++node) {
       size.push_back(256 * static_cast<int64_t>(1 + random() % 64));

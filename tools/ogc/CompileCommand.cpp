@@ -47,10 +47,11 @@ void addResultOptions(CLI::App &command, CompileOptions &options) {
       ->check(CLI::IsMember({"own", "cublaslt"}))
       ->capture_default_str();
   command.add_option("--state", options.states,
-                      "INPUT=OUTPUT: an input and an output of one shape that are one state of the context, updated in place");
-  command.add_option("--memory", options.memoryBytes,
-                      "most bytes of a context: state, inputs, outputs and scratch (2GiB, 300MB, …); branches that would need more "
-                      "do not run side by side")
+                     "INPUT=OUTPUT: an input and an output of one shape that are one state of the context, updated in place");
+  command
+      .add_option("--memory", options.memoryBytes,
+                  "most bytes of a context: state, inputs, outputs and scratch (2GiB, 300MB, …); branches that would need more "
+                  "do not run side by side")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true));
   command.add_flag("--serial", options.serial, "one chain of nodes in schedule order");
   command.add_flag("!--no-pdl", options.pdl, "full edges only, no programmatic ones");

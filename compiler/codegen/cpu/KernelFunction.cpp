@@ -26,7 +26,8 @@ KernelFunction::KernelFunction(kern::KernelOp kernel, const CpuTarget &target, f
   // What is overwritten is read through the result's pointer, so that no two pointers know one byte.
   std::optional<unsigned> overwritten = inPlaceArgument(kernel);
   for (BlockArgument argument : body().getArguments())
-    emitter.bindBuffer(argument, argument.getArgNumber() == overwritten ? output(0) : entry->getArgument(argument.getArgNumber()));
+    emitter.bindBuffer(argument,
+                       argument.getArgNumber() == overwritten ? output(0) : entry->getArgument(argument.getArgNumber()));
   begin = entry->getArguments().take_back(2)[0];
   end = entry->getArguments().back();
 }

@@ -256,8 +256,8 @@ LogicalResult CudaPrinter::printLoad(Operation *op, Value buffer, ValueRange ind
     return unsupported(op, "the buffer has a layout or element type without a CUDA form");
   if (auto vector = dyn_cast<VectorType>(op->getResult(0).getType())) {
     if (!readOnly.contains(buffer)) // what is updated in place is read like any memory
-      return define(op->getResult(0), "*reinterpret_cast<const ogc::Vec<" + element + ", " + std::to_string(vector.getNumElements()) +
-                                          "> *>(" + at + ")");
+      return define(op->getResult(0), "*reinterpret_cast<const ogc::Vec<" + element + ", " +
+                                          std::to_string(vector.getNumElements()) + "> *>(" + at + ")");
     return define(op->getResult(0), "ogc::loadVec<" + element + ", " + std::to_string(vector.getNumElements()) + ">(" + at + ")");
   }
   return define(op->getResult(0), readOnly.contains(buffer) ? "ogc::loadElement(" + at + ")" : "*(" + at + ")");

@@ -25,8 +25,8 @@ public:
   /// "13.0"
   std::string version() const;
 
-  /// Compiles one program with the device headers at hand. `name` appears in messages. The error is NVRTC's log. `outPtx` receives
-  /// the PTX that the cubin was made from.
+  /// Compiles one program with the device headers at hand. `name` appears in messages. The error is NVRTC's log. `outPtx`
+  /// receives the PTX that the cubin was made from.
   llvm::Expected<std::vector<char>> compile(const std::string &name, const std::string &source,
                                             llvm::ArrayRef<std::string> options, std::string *outPtx = nullptr) const;
 

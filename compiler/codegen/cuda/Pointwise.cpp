@@ -27,7 +27,7 @@ struct PointwiseChoice : LaunchPolicy {
 struct Group {
   SmallVector<unsigned> results;
   int64_t elements = 0;
-  unsigned elementBytes = 1; ///< the widest result
+  unsigned elementBytes = 1;           ///< the widest result
   tensor::ScatterOp scatter = nullptr; ///< set where the elements are those of its source, each written where it goes
 };
 

@@ -1,8 +1,8 @@
 //===- ScatterElements.h - tensor.scatter, element by element -------------===//
 //
-// A scatter in the form of the lowering: `indices` is [count, depth] and names positions along the first `depth` dimensions of the
-// destination, `source` is [count, the other dimensions]. Unlike in the tensor dialect nothing is undefined here: an update outside
-// the destination is ignored, and the last of several updates of one element stays.
+// A scatter in the form of the lowering: `indices` is [count, depth] and names positions along the first `depth` dimensions of
+// the destination, `source` is [count, the other dimensions]. Unlike in the tensor dialect nothing is undefined here: an update
+// outside the destination is ignored, and the last of several updates of one element stays.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OGC_CODEGEN_SCALAR_SCATTERELEMENTS_H

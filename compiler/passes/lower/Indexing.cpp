@@ -245,16 +245,16 @@ Value updateState(Node &n, int64_t depth, int64_t count) {
   llvm::append_range(updateShape, n.inShape(0).drop_front(static_cast<size_t>(depth)));
   Value given = reshape(n.b, n.in(1), {count, depth}), updates = reshape(n.b, n.in(2), updateShape);
   // Negative indices count from the end.
-  Value indices = mapElements(
-      n.b, {count, depth}, n.inElement(1), {{given, AffineMap::getMultiDimIdentityMap(2, n.b.getContext())}},
-      [&](Scalar &s, ValueRange x) {
-        Value extent = s.icst(x[0].getType(), n.inShape(0)[0]);
-        for (int64_t d = 1; d < depth; ++d) {
-          Value isHere = s.cmp(Compare::Equal, linalg::IndexOp::create(s.b, 1), s.icst(s.b.getIndexType(), d), false);
-          extent = s.select(isHere, s.icst(x[0].getType(), n.inShape(0)[static_cast<size_t>(d)]), extent);
-        }
-        return s.select(s.cmp(Compare::Less, x[0], s.icst(x[0].getType(), 0), false), s.add(x[0], extent), x[0]);
-      });
+  Value indices =
+      mapElements(n.b, {count, depth}, n.inElement(1), {{given, AffineMap::getMultiDimIdentityMap(2, n.b.getContext())}},
+                  [&](Scalar &s, ValueRange x) {
+                    Value extent = s.icst(x[0].getType(), n.inShape(0)[0]);
+                    for (int64_t d = 1; d < depth; ++d) {
+                      Value isHere = s.cmp(Compare::Equal, linalg::IndexOp::create(s.b, 1), s.icst(s.b.getIndexType(), d), false);
+                      extent = s.select(isHere, s.icst(x[0].getType(), n.inShape(0)[static_cast<size_t>(d)]), extent);
+                    }
+                    return s.select(s.cmp(Compare::Less, x[0], s.icst(x[0].getType(), 0), false), s.add(x[0], extent), x[0]);
+                  });
   return tensor::ScatterOp::create(n.b, n.in(0).getType(), updates, n.in(0), indices, n.b.getDenseI64ArrayAttr(dims),
                                    n.b.getUnitAttr());
 }

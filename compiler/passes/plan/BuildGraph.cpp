@@ -21,7 +21,9 @@ namespace {
 
 using namespace mlir;
 
-int64_t roundUp(int64_t bytes) { return (bytes + cg::bufferAlignmentBytes - 1) / cg::bufferAlignmentBytes * cg::bufferAlignmentBytes; }
+int64_t roundUp(int64_t bytes) {
+  return (bytes + cg::bufferAlignmentBytes - 1) / cg::bufferAlignmentBytes * cg::bufferAlignmentBytes;
+}
 
 /// Bytes of a tensor in memory: elements narrower than a byte take one.
 int64_t sizeInBytes(Type type) {
@@ -157,7 +159,8 @@ private:
 
   void placeInputs() {
     for (BlockArgument argument : func.getArguments())
-      places[argument] = (func.getArgAttr(argument.getArgNumber(), "ogc.state") ? state : inputs).allocate(sizeInBytes(argument.getType()));
+      places[argument] =
+          (func.getArgAttr(argument.getArgNumber(), "ogc.state") ? state : inputs).allocate(sizeInBytes(argument.getType()));
   }
 
   /// A launch result that is returned is written where the output lies; anything else is copied there at the end.
@@ -258,8 +261,8 @@ private:
   }
 
   void copy(Location loc, const Place &source, const Place &target) {
-    cg::MemcpyOp::create(builder, loc, builder.getType<cg::NodeType>(), slice(source, cg::Access::Read), slice(target, cg::Access::Write),
-                         ValueRange(), DenseI32ArrayAttr());
+    cg::MemcpyOp::create(builder, loc, builder.getType<cg::NodeType>(), slice(source, cg::Access::Read),
+                         slice(target, cg::Access::Write), ValueRange(), DenseI32ArrayAttr());
   }
 
   /// Outputs first, then states, since an output may be the old value of a state; a state that takes the old value of another one

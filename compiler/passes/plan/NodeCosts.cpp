@@ -21,9 +21,7 @@ double elements(Value value) {
   return type && type.hasStaticShape() ? static_cast<double>(type.getNumElements()) : 0;
 }
 
-double extent(Value value, unsigned dim) {
-  return static_cast<double>(cast<RankedTensorType>(value.getType()).getDimSize(dim));
-}
+double extent(Value value, unsigned dim) { return static_cast<double>(cast<RankedTensorType>(value.getType()).getDimSize(dim)); }
 
 /// Multiply-adds for each element of an anchor's result.
 double productsPerElement(Operation *anchor) {

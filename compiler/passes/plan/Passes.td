@@ -97,7 +97,7 @@ def PlanArena : Pass<"ogc-plan-arena", "::mlir::ModuleOp"> {
     Two nodes without a data dependency get an edge in schedule order unless running them side by side hides enough of the shorter
     one's time (`BranchOrder.h`). Then two buffers, unions of overlapping ranges of scratch, share bytes only if all nodes that touch one precede all nodes
     that touch the other along these edges; offsets come from `planArena`. Where the scratch grows past `memory` (less the bytes of state, inputs and
-    outputs; without it past 1.5 times what the chain needs) fewer branches stay parallel, and the chain is the last resort.
+    outputs; without it past 1.5 times what the chain needs and 16 MiB more) fewer branches stay parallel, and the chain is the last resort.
     With `serial` it is the only one. `peak_node` and `peak_buffers` say what determines the bound.
 
     ```mlir

@@ -179,7 +179,8 @@ private:
         return;
       // Parts interleave in memory, and ranges of bytes cannot tell them apart: writers that run side by side stay apart.
       Operation *writer = values[offset].writer;
-      if (previous && !order.precedes(position[previous], position[writer]) && !order.precedes(position[writer], position[previous]))
+      if (previous && !order.precedes(position[previous], position[writer]) &&
+          !order.precedes(position[writer], position[previous]))
         return;
       previous = writer;
       parts.push_back({offset, place});
@@ -233,7 +234,8 @@ private:
       BlockArgument argument = variant.getBody().getArgument(static_cast<unsigned>(number));
       auto type = cast<RankedTensorType>(argument.getType());
       argument.setType(withExtent(type, axis, extent));
-      SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0)), strides(type.getRank(), builder.getIndexAttr(1)), sizes;
+      SmallVector<OpFoldResult> offsets(type.getRank(), builder.getIndexAttr(0)),
+          strides(type.getRank(), builder.getIndexAttr(1)), sizes;
       for (int64_t size : type.getShape())
         sizes.push_back(builder.getIndexAttr(size));
       auto slice = tensor::ExtractSliceOp::create(builder, argument.getLoc(), type, argument, offsets, sizes, strides);

@@ -19,8 +19,9 @@ namespace {
 
 using namespace mlir;
 
-/// Side by side branches may take this many times the scratch of the chain, where --memory does not say otherwise.
-constexpr double mostGrowth = 1.5;
+/// Side by side branches may take this many times the scratch of the chain, or so many bytes more, where --memory does not say
+/// otherwise.
+constexpr double mostGrowth = 1.5, alwaysAllowed = 16 << 20;
 
 /// Shares of the shorter node's time that must be hidden for two nodes to run side by side, tried in turn until the memory
 /// suffices; the last one makes a chain.
@@ -79,14 +80,15 @@ private:
     std::vector<std::vector<size_t>> hazards = plan::hazardsOf(nodes);
     auto candidate = [&](double leastShare) {
       Candidate result{plan::orderBranches(costs, hazards, leastShare), {}};
-      result.arena =
-          plan::planArena(buffers.lifetimes, plan::conflictsOf(buffers.touching, result.branches.order), cg::bufferAlignmentBytes);
+      result.arena = plan::planArena(buffers.lifetimes, plan::conflictsOf(buffers.touching, result.branches.order),
+                                     cg::bufferAlignmentBytes);
       return result;
     };
     Candidate chain = candidate(std::end(leastShares)[-1]);
     if (serial)
       return chain;
-    double most = memory > 0 ? static_cast<double>(limit) : mostGrowth * static_cast<double>(chain.arena.peakBytes);
+    double least = static_cast<double>(chain.arena.peakBytes);
+    double most = memory > 0 ? static_cast<double>(limit) : std::max(mostGrowth * least, least + alwaysAllowed);
     for (double leastShare : ArrayRef(leastShares).drop_back()) {
       Candidate result = candidate(leastShare);
       if (static_cast<double>(result.arena.peakBytes) <= most)

@@ -68,7 +68,8 @@ private:
   static SmallVector<Operation *> touching(const Snapshot &now, cg::SliceAttr range) {
     SmallVector<Operation *> found;
     for (Operation *node : now.nodes)
-      if (llvm::any_of(cg::nodeSlices(node), [&](cg::SliceAttr slice) { return slice.getSizeBytes() && cg::overlap(slice, range); }))
+      if (llvm::any_of(cg::nodeSlices(node),
+                       [&](cg::SliceAttr slice) { return slice.getSizeBytes() && cg::overlap(slice, range); }))
         found.push_back(node);
     return found;
   }
@@ -78,7 +79,8 @@ private:
     auto known = possible.find(node.getKernelAttr().getAttr());
     if (known == possible.end()) {
       kern::KernelOp kernel = kernels.lookup(node.getKernelAttr().getAttr());
-      known = possible.insert({node.getKernelAttr().getAttr(), kernel ? inPlaceArguments(kernel) : SmallVector<unsigned>()}).first;
+      known =
+          possible.insert({node.getKernelAttr().getAttr(), kernel ? inPlaceArguments(kernel) : SmallVector<unsigned>()}).first;
     }
     SmallVector<cg::SliceAttr> slices = cg::nodeSlices(node);
     unsigned overlapping = llvm::count_if(slices, [&](cg::SliceAttr slice) { return cg::overlap(slice, range); });
@@ -88,7 +90,8 @@ private:
     return std::nullopt;
   }
 
-  /// Gives the result of `node` the bytes of an input that nothing reads later, where that orders nothing that is not ordered yet.
+  /// Gives the result of `node` the bytes of an input that nothing reads later, where that orders nothing that is not ordered
+  /// yet.
   void reuseDyingInput(cg::KernelOp node) {
     SmallVector<cg::SliceAttr> slices = cg::nodeSlices(node);
     cg::SliceAttr result = slices.back();
@@ -99,11 +102,11 @@ private:
       return;
     size_t here = now.position[node];
     for (cg::SliceAttr input : slices) {
-      if (!plan::isScratch(input) || input.getAccess() != cg::Access::Read || !argumentAt(node, input) || !isWholeBuffer(now, input))
+      if (!plan::isScratch(input) || input.getAccess() != cg::Access::Read || !argumentAt(node, input) ||
+          !isWholeBuffer(now, input))
         continue;
-      bool isLast = llvm::all_of(touching(now, input), [&](Operation *other) {
-        return other == node || now.order.precedes(now.position[other], here);
-      });
+      bool isLast = llvm::all_of(
+          touching(now, input), [&](Operation *other) { return other == node || now.order.precedes(now.position[other], here); });
       if (!isLast)
         continue;
       inPlace[node] = *argumentAt(node, input);
@@ -133,8 +136,9 @@ private:
       replacer.addReplacement([&](cg::SliceAttr slice) -> std::optional<Attribute> {
         if (slice.getSizeBytes() == 0 || !isInside(slice, from))
           return std::nullopt;
-        return cg::SliceAttr::get(slice.getContext(), to.getSection(), to.getOffsetBytes() + slice.getOffsetBytes() - from.getOffsetBytes(),
-                                  slice.getSizeBytes(), node == updater && writes(slice) ? cg::Access::ReadWrite : slice.getAccess());
+        return cg::SliceAttr::get(slice.getContext(), to.getSection(),
+                                  to.getOffsetBytes() + slice.getOffsetBytes() - from.getOffsetBytes(), slice.getSizeBytes(),
+                                  node == updater && writes(slice) ? cg::Access::ReadWrite : slice.getAccess());
       });
       replacer.replaceElementsIn(node);
     }
@@ -167,8 +171,9 @@ private:
     if (argument)
       inPlace[writer] = *argument;
     commit.erase();
-    replace(value, cg::SliceAttr::get(state.getContext(), state.getSection(), state.getOffsetBytes(), state.getSizeBytes(),
-                                      cg::Access::ReadWrite),
+    replace(value,
+            cg::SliceAttr::get(state.getContext(), state.getSection(), state.getOffsetBytes(), state.getSizeBytes(),
+                               cg::Access::ReadWrite),
             argument ? writer : nullptr);
   }
 
@@ -196,7 +201,8 @@ private:
     if (late.empty())
       return;
     OpBuilder builder(writer);
-    cg::SliceAttr copy = cg::SliceAttr::get(state.getContext(), cg::Section::Scratch, endOfScratch(), state.getSizeBytes(), cg::Access::Write);
+    cg::SliceAttr copy =
+        cg::SliceAttr::get(state.getContext(), cg::Section::Scratch, endOfScratch(), state.getSizeBytes(), cg::Access::Write);
     cg::MemcpyOp::create(builder, writer->getLoc(), builder.getType<cg::NodeType>(),
                          cg::SliceAttr::get(state.getContext(), state.getSection(), state.getOffsetBytes(), state.getSizeBytes(),
                                             cg::Access::Read),
@@ -244,12 +250,14 @@ class UpdateInPlace : public impl::UpdateInPlaceBase<UpdateInPlace> {
   }
 
   /// Each way to run a kernel is a kernel of its own: the first way found keeps the name.
-  void giveVariants(const llvm::DenseMap<StringAttr, kern::KernelOp> &kernels, const llvm::MapVector<Operation *, unsigned> &inPlace) {
+  void giveVariants(const llvm::DenseMap<StringAttr, kern::KernelOp> &kernels,
+                    const llvm::MapVector<Operation *, unsigned> &inPlace) {
     llvm::MapVector<StringAttr, llvm::MapVector<int64_t, SmallVector<cg::KernelOp>>> ways;
     getOperation().walk([&](Operation *node) {
       if (auto launch = dyn_cast<cg::KernelOp>(node)) {
         auto found = inPlace.find(node);
-        ways[launch.getKernelAttr().getAttr()][found == inPlace.end() ? -1 : static_cast<int64_t>(found->second)].push_back(launch);
+        ways[launch.getKernelAttr().getAttr()][found == inPlace.end() ? -1 : static_cast<int64_t>(found->second)].push_back(
+            launch);
       } else if (auto gemm = dyn_cast<cg::GemmOp>(node)) {
         ways[gemm.getFallbackAttr().getAttr()][-1];
       }

@@ -94,8 +94,8 @@ struct DeclareStatePass : impl::DeclareStateBase<DeclareStatePass> {
         continue;
       Type before = function.getArgument(input->second).getType(), after = terminator->getOperand(output->second).getType();
       if (before != after) {
-        error() << "--state: input '" << state.input << "' has type " << before << ", but output '" << state.output << "' has type "
-                << after << "; a state has one shape and type";
+        error() << "--state: input '" << state.input << "' has type " << before << ", but output '" << state.output
+                << "' has type " << after << "; a state has one shape and type";
         continue;
       }
       auto [known, isNew] = types.try_emplace(state.input, before);

@@ -31,7 +31,9 @@ struct Access {
 };
 
 StringRef verb(const Access &access) {
-  return access.slice.getAccess() == cg::Access::Read ? "reads" : access.slice.getAccess() == cg::Access::Write ? "writes" : "updates";
+  return access.slice.getAccess() == cg::Access::Read    ? "reads"
+         : access.slice.getAccess() == cg::Access::Write ? "writes"
+                                                         : "updates";
 }
 
 class GraphChecker {
