@@ -69,6 +69,20 @@ def squeeze_and_excite():
     return nodes, {"x": (F32, (1, 16, 8, 8))}, {"y": (F32, (1, 16, 8, 8))}, constants
 
 
+def dense_block():
+    """Layers that each read all that came before: every result is written where the concatenation lies."""
+    nodes, constants, x = [node("Conv", "x w", "c0", pads=[1] * 4)], weights(w=(8, 3, 3, 3)), "c0"
+    for layer in range(3):
+        channels = 8 * (layer + 1)
+        constants |= weights(**{f"s{layer}": (channels, 1, 1), f"t{layer}": (channels, 1, 1), f"u{layer}": (16, channels, 1, 1), f"v{layer}": (8, 16, 3, 3)})
+        nodes += [node("Mul", f"{x} s{layer}", f"m{layer}"), node("Add", f"m{layer} t{layer}", f"a{layer}"), node("Relu", f"a{layer}", f"r{layer}"),
+                  node("Conv", f"r{layer} u{layer}", f"b{layer}"), node("Relu", f"b{layer}", f"d{layer}"),
+                  node("Conv", f"d{layer} v{layer}", f"n{layer}", pads=[1] * 4), node("Concat", f"{x} n{layer}", f"c{layer + 1}", axis=1)]
+        x = f"c{layer + 1}"
+    nodes += [node("GlobalAveragePool", x, "p"), node("Flatten", "p", "y")]
+    return nodes, {"x": (F32, (2, 3, 7, 7))}, {"y": (F32, (2, 32))}, constants
+
+
 def embedding():
     """Token and position embedding with a mask made from integers."""
     nodes = [node("Gather", "table ids", "t"), node("Add", "t positions", "e"), node("LayerNormalization", "e g b", "n"), node("Cast", "mask", "k", to=F32),
@@ -122,7 +136,7 @@ def no_elements():
     return [node("Relu", "x", "r"), node("Concat", "r z", "y", axis=0)], {"x": (F32, (0, 3)), "z": (F32, (2, 3))}, {"y": (F32, (2, 3))}, {}
 
 
-GRAPHS = [attention, feed_forward, residual_block, squeeze_and_excite, embedding, branches, shape_chain, pass_through, names, same_input_twice,
+GRAPHS = [attention, feed_forward, residual_block, squeeze_and_excite, dense_block, embedding, branches, shape_chain, pass_through, names, same_input_twice,
           only_constants, scalars, no_elements]
 # Most nodes of graphs whose fusion is known to be possible.
 # residual_block and squeeze_and_excite: the input's change of layout is a kernel. branches: eight columns are too few for a row kernel, so the
