@@ -7,7 +7,7 @@ import pytest
 import harness
 
 
-@pytest.mark.parametrize("page", ["memory", "graphs"])
+@pytest.mark.parametrize("page", ["memory", "graphs", "updates"])
 def test_examples_are_current(ogc, page):
     script, path = harness.ROOT / "scripts/run_examples.py", harness.ROOT / f"docs/{page}.md"
     done = subprocess.run([sys.executable, script, "--check", "--ogc", ogc.program, path], capture_output=True, text=True)
