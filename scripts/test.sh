@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# usage: test.sh [SUITE...]     Sets the machine up, builds the release preset and runs the suites: format layering scripts lit unit e2e conformance.
+# usage: test.sh [SUITE...]     Sets the machine up, builds the release preset and runs the suites: format layering scripts lit unit e2e
+# conformance fuzz.
 # Prints a line a suite and ends with "N passed, N failed, N skipped" over all; exit code 1 when a test failed.
 # OGC_BUILD_DIR moves the build folder, OGC_TEST_JOBS sets the number of test processes (2).
 set -euo pipefail
 source "$(dirname "$0")/env.sh"
 cd "$OGC_ROOT"
-suites=${*:-format layering scripts lit unit e2e conformance}
+suites=${*:-format layering scripts lit unit e2e conformance fuzz}
 jobs=${OGC_TEST_JOBS:-2}
 build=${OGC_BUILD_DIR:-build}
 specs=()
@@ -34,7 +35,7 @@ wants() { [[ " $suites " == *" $1 "* ]]; }
 ! wants format || suite format - scripts/format.sh check
 ! wants layering || suite layering - scripts/check_layering.py
 ! wants scripts || suite scripts "$results/scripts.xml" pytest -q test/scripts --junitxml "$results/scripts.xml"
-if wants lit || wants unit || wants e2e || wants conformance; then
+if wants lit || wants unit || wants e2e || wants conformance || wants fuzz; then
   suite build - scripts/build.sh release
   [ "${specs[-1]}" = build=0 ] || finish
 fi
@@ -48,4 +49,5 @@ if wants e2e; then
 fi
 ! wants conformance || suite conformance "$results/conformance.xml" "$OGC_VENV/bin/python" test/conformance/run.py --check --jobs "$jobs" \
   --junitxml "$results/conformance.xml"
+! wants fuzz || suite fuzz - scripts/fuzz.sh 60
 finish

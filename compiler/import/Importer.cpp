@@ -19,8 +19,10 @@ DictionaryAttr interfaceAttributes(Builder &builder, const ::onnx::ValueInfoProt
   SmallVector<Attribute> symbols;
   bool isNamed = false;
   for (const auto &dim : info.type().tensor_type().shape().dim()) {
-    symbols.push_back(builder.getStringAttr(dim.dim_param()));
-    isNamed |= !dim.dim_param().empty();
+    // Some exporters write a question mark for a dimension without a name: two of them need not be equal.
+    StringRef symbol = dim.dim_param() == "?" ? "" : StringRef(dim.dim_param());
+    symbols.push_back(builder.getStringAttr(symbol));
+    isNamed |= !symbol.empty();
   }
   if (isNamed)
     attributes.set("onnx.symbols", builder.getArrayAttr(symbols));
@@ -88,6 +90,10 @@ void importGraph(func::FuncOp function, std::shared_ptr<const ::onnx::ModelProto
   for (auto [value, output] : llvm::zip(values, graph.output()))
     if (value && onnx::isAbsent(value))
       problems.add("output '" + output.name() + "' has no value");
+  llvm::StringSet<> names;
+  for (const ::onnx::ValueInfoProto &output : graph.output())
+    if (!names.insert(output.name()).second)
+      problems.add("output '" + output.name() + "' is listed twice");
   if (values.empty())
     problems.add("the graph has no outputs");
   if (!problems.empty())

@@ -6,6 +6,7 @@
 #include "compiler/dialect/kern/Kern.h"
 #include "compiler/pipeline/Refit.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -20,10 +21,11 @@ using namespace mlir;
 
 namespace {
 
-bool isCudaArch(llvm::StringRef target) {
-  int number = 0;
-  return target.consume_front("sm_") && !target.getAsInteger(10, number) && number >= 75;
-}
+/// What NVRTC 13 compiles for.
+constexpr llvm::StringRef cudaArchs[] = {"sm_75", "sm_80",  "sm_86",  "sm_87",  "sm_88",  "sm_89",
+                                         "sm_90", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121"};
+
+bool isCudaArch(llvm::StringRef target) { return llvm::is_contained(cudaArchs, target); }
 
 unsigned threadCount(const CompileOptions &options) {
   return options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
@@ -134,19 +136,29 @@ LogicalResult compileKernels(ModuleOp module, const CompileOptions &options, bun
 
 } // namespace
 
+std::string refuseTarget(llvm::StringRef target) {
+  if (target == "cpu" || isCudaArch(target))
+    return "";
+  return "unknown target '" + target.str() + "', expected cpu or one of " + llvm::join(ArrayRef(cudaArchs), ", ");
+}
+
 LogicalResult checkTargets(MLIRContext &context, const CompileOptions &options) {
   bool wrong = options.targets.empty();
   if (wrong)
     emitError(UnknownLoc::get(&context)) << "no target given, expected cpu or sm_XX";
   llvm::StringSet<> seen;
   for (const std::string &target : options.targets) {
-    if (target != "cpu" && !isCudaArch(target)) {
-      emitError(UnknownLoc::get(&context)) << "unknown target '" << target << "', expected cpu or sm_XX with XX of at least 75";
+    if (std::string reason = refuseTarget(target); !reason.empty()) {
+      emitError(UnknownLoc::get(&context)) << reason;
       wrong = true;
     } else if (!seen.insert(target).second) {
       emitError(UnknownLoc::get(&context)) << "target '" << target << "' is given twice";
       wrong = true;
     }
+  }
+  if (llvm::is_contained(options.targets, "cpu") && failed(codegen::CpuTarget::named(options.cpu))) {
+    emitError(UnknownLoc::get(&context)) << "unknown processor '" << options.cpu << "' for the cpu target";
+    wrong = true;
   }
   return failure(wrong);
 }

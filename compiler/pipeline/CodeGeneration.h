@@ -8,6 +8,9 @@
 
 namespace ogc {
 
+/// Why a target cannot be compiled for; "" where it can.
+std::string refuseTarget(llvm::StringRef target);
+
 /// Checks the list of targets: `cpu` or `sm_XX`, at least one, none twice. Emits an error for each that is wrong.
 mlir::LogicalResult checkTargets(mlir::MLIRContext &context, const CompileOptions &options);
 

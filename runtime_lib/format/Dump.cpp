@@ -4,6 +4,7 @@
 #include "runtime_lib/format/DataType.h"
 #include "runtime_lib/format/FileHeader.h"
 #include "runtime_lib/format/Json.h"
+#include "runtime_lib/format/MemoryPlan.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -34,23 +35,6 @@ const char *accessName(fb::Access access) {
 std::string sliceText(const fb::Slice &slice) {
   return std::string(sectionName(slice.section())) + "[" + number(slice.offset_bytes()) + ", " +
          number(slice.offset_bytes() + slice.size_bytes()) + ")";
-}
-
-std::string nodeNames(const fb::Node &node, const char *separator) {
-  std::string text;
-  for (unsigned i = 0; node.names() && i < node.names()->size(); ++i)
-    text += (i ? separator : "") + node.names()->Get(i)->str();
-  return text;
-}
-
-std::string nodeTitle(const fb::Manifest &manifest, const fb::Node &node) {
-  std::string text = nodeKindName(node.kind());
-  if (node.kind() == fb::NodeKind::Kernel)
-    text += " " + manifest.kernels()->Get(node.kernel())->name()->str();
-  if (const fb::Gemm *gemm = node.gemm(); gemm && node.kind() == fb::NodeKind::Gemm)
-    text += " " + std::to_string(gemm->batch()) + "x" + std::to_string(gemm->m()) + "x" + std::to_string(gemm->n()) + "x" +
-            std::to_string(gemm->k()) + " " + typeName(gemm->element_type());
-  return text;
 }
 
 void dumpBindings(std::string &out, const char *what, const flatbuffers::Vector<flatbuffers::Offset<fb::Binding>> &bindings) {
@@ -191,6 +175,23 @@ std::string dotString(const std::string &text) {
 
 } // namespace
 
+std::string nodeNames(const fb::Node &node, const char *separator) {
+  std::string text;
+  for (unsigned i = 0; node.names() && i < node.names()->size(); ++i)
+    text += (i ? separator : "") + node.names()->Get(i)->str();
+  return text;
+}
+
+std::string nodeTitle(const fb::Manifest &manifest, const fb::Node &node) {
+  std::string text = nodeKindName(node.kind());
+  if (node.kind() == fb::NodeKind::Kernel)
+    text += " " + manifest.kernels()->Get(node.kernel())->name()->str();
+  if (const fb::Gemm *gemm = node.gemm(); gemm && node.kind() == fb::NodeKind::Gemm)
+    text += " " + std::to_string(gemm->batch()) + "x" + std::to_string(gemm->m()) + "x" + std::to_string(gemm->n()) + "x" +
+            std::to_string(gemm->k()) + " " + typeName(gemm->element_type());
+  return text;
+}
+
 GraphCounts countGraph(const fb::Graph &graph) {
   GraphCounts counts;
   counts.nodes = graph.nodes()->size();
@@ -199,6 +200,28 @@ GraphCounts countGraph(const fb::Graph &graph) {
   for (const fb::Edge *edge : *graph.edges())
     ++(edge->kind() == fb::EdgeKind::Programmatic ? counts.programmaticEdges : counts.fullEdges);
   return counts;
+}
+
+std::string peakText(const fb::Manifest &manifest, const fb::Graph &graph, const MemoryPlan &plan) {
+  char ratio[16];
+  std::snprintf(ratio, sizeof ratio, "%.3f", scratchRatio(graph));
+  std::string text = "scratch of graph '" + graph.id()->str() + "': peak " + number(graph.scratch_bytes()) +
+                     " bytes, lower bound " + number(graph.scratch_bound_bytes()) + " (" + ratio + ")\n";
+  if (plan.liveAtPeak.empty())
+    return text;
+  const fb::Node &node = *graph.nodes()->Get(static_cast<unsigned>(plan.peakNode));
+  std::string names = nodeNames(node, ", ");
+  text += "  most bytes live at node " + number(plan.peakNode) + ": " + nodeTitle(manifest, node) +
+          (names.empty() ? "" : ", from " + names) + "\n";
+  constexpr size_t shown = 6;
+  for (size_t i = 0; i < std::min(shown, plan.liveAtPeak.size()); ++i) {
+    const PlannedBuffer &buffer = plan.buffers[plan.liveAtPeak[i]];
+    text += "    " + number(buffer.size) + " bytes, nodes " + std::to_string(buffer.first) + " to " +
+            std::to_string(buffer.last) + (buffer.name.empty() ? "" : ", written by " + buffer.name) + "\n";
+  }
+  if (plan.liveAtPeak.size() > shown)
+    text += "    and " + number(plan.liveAtPeak.size() - shown) + " smaller ones\n";
+  return text;
 }
 
 double scratchRatio(const fb::Graph &graph) {

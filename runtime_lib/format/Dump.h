@@ -8,6 +8,8 @@
 
 namespace ogc::format {
 
+struct MemoryPlan;
+
 struct GraphCounts {
   uint32_t byKind[4] = {}; // indexed by fb::NodeKind
   uint32_t nodes = 0, fullEdges = 0, programmaticEdges = 0;
@@ -25,6 +27,19 @@ std::string dumpText(const Bundle &bundle, bool nodes);
 
 /// The summary as JSON. docs/bundle.md lists the fields.
 std::string dumpJson(const Bundle &bundle);
+
+/// The memory plan and the graph of each ID as one page for a browser, without references to anything outside of it.
+std::string dumpHtml(const Bundle &bundle);
+
+/// What determines the scratch that a graph needs: sizes, the node where most of it lives, and the buffers that live there.
+/// Several lines.
+std::string peakText(const fb::Manifest &manifest, const fb::Graph &graph, const MemoryPlan &plan);
+
+/// "kernel NAME", "gemm 1x8x16x4 F32", …
+std::string nodeTitle(const fb::Manifest &manifest, const fb::Node &node);
+
+/// The ONNX nodes of a node.
+std::string nodeNames(const fb::Node &node, const char *separator);
 
 /// The graphs as Graphviz DOT: nodes labelled with kernel and ONNX names, programmatic edges dashed.
 std::string dumpDot(const Bundle &bundle);

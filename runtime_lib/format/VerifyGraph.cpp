@@ -4,6 +4,7 @@
 #include "runtime_lib/format/BindingUses.h"
 #include "runtime_lib/format/Bundle.h"
 #include "runtime_lib/format/DataType.h"
+#include "runtime_lib/format/FileHeader.h"
 
 #include <algorithm>
 #include <map>
@@ -237,6 +238,32 @@ bool isSameTopology(const fb::Graph &a, const fb::Graph &b) {
   });
 }
 
+/// Sections are no larger than what is in them: memory is given for what a bundle says.
+Status verifySectionSizes(const fb::Manifest &manifest) {
+  uint64_t used[5] = {};
+  auto use = [&](const fb::Slice &slice) {
+    uint64_t &end = used[static_cast<size_t>(slice.section())];
+    end = std::max(end, slice.offset_bytes() + slice.size_bytes());
+  };
+  for (const fb::Graph *graph : *manifest.graphs()) {
+    for (const auto *bindings : {graph->inputs(), graph->outputs()})
+      for (const fb::Binding *binding : *bindings)
+        use(*binding->slice());
+    for (const fb::Node *node : *graph->nodes())
+      for (const fb::Slice *slice : *node->args())
+        use(*slice);
+  }
+  for (const fb::Weight *weight : *manifest.weights())
+    used[0] = std::max(used[0], weight->offset_bytes() + weight->size_bytes());
+  for (fb::Section section : fb::EnumValuesSection()) {
+    uint64_t bytes = sectionBytes(*manifest.arena(), section), most = alignUp(used[static_cast<size_t>(section)]);
+    if (bytes > most)
+      return Status(Code::DataLoss, std::string("arena: section ") + sectionName(section) + " has " + std::to_string(bytes) +
+                                        " bytes, expected at most " + std::to_string(most));
+  }
+  return Status();
+}
+
 Status verifyTopologies(const fb::Manifest &manifest) {
   std::map<uint32_t, const fb::Graph *> classes;
   for (const fb::Graph *graph : *manifest.graphs()) {
@@ -261,6 +288,7 @@ Status verifyGraphs(const fb::Manifest &manifest) {
       return Status(Code::DataLoss, "graph '" + graph->id()->str() + "': is there twice");
     OGC_RETURN_IF_ERROR(GraphVerifier(manifest, *graph).run());
   }
+  OGC_RETURN_IF_ERROR(verifySectionSizes(manifest));
   return verifyTopologies(manifest);
 }
 

@@ -85,7 +85,7 @@ def file_names(outputs):
     """The files that `ogc run` writes for the outputs: what no file name should hold becomes '_', and equal names get a number."""
     files, taken = [], set()
     for output in outputs:
-        base = re.sub(r"[^A-Za-z0-9._-]", "_", output[:200])
+        base = re.sub(rb"[^A-Za-z0-9._-]", b"_", output.encode()[:200]).decode()  # a byte a letter
         base = "_" + base[1:] if not base or base[0] == "." else base
         number, file = 2, base
         while file.lower() in taken:

@@ -61,16 +61,27 @@ def test_same_bytes(ogc, bundles, model, tmp_path):
     assert filecmp.cmp(first, second, shallow=False)
 
 
+# Models with free dimensions -> sizes to try.
+DYNAMIC = {
+    "resnet50_dyn_bn": [{"batch": 1}, {"batch": 2}, {"batch": 3}],
+    "bert_base_dyn": [{"batch": 1, "seq": 17}, {"batch": 2, "seq": 32}, {"batch": 1, "seq": 128}],
+    "bert_tiny_legacy_dyn": [{"batch": 1, "seq": 5}, {"batch": 3, "seq": 16}, {"batch": 2, "seq": 33}],
+    "mlp_nbits4": [{"seq": 1}, {"seq": 7}, {"seq": 32}],
+    "lstm_gru": [{"batch": 1, "time": 1}, {"batch": 3, "time": 7}, {"batch": 2, "time": 20}],
+}
+
+
 @pytest.mark.model
-@pytest.mark.xdist_group("resnet50_dyn_bn")
+@pytest.mark.parametrize("model", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in DYNAMIC])
 @pytest.mark.parametrize("precision", TOLERANCE)
-def test_two_batch_sizes(ogc, bundles, precision):
-    """A model with a free batch dimension and batch normalization, compiled for two sizes."""
-    path = harness.shared_model("resnet50_dyn_bn")
-    for batch in (1, 3):
-        bundle = bundles.get("resnet50_dyn_bn", f"x={batch}x3x224x224", target=TARGETS, precision=precision)
-        inputs = harness.model_inputs(path, {"batch": batch}, seed=batch)
-        harness.check_outputs(ogc.run(bundle, inputs), harness.reference(path, inputs), TOLERANCE[precision])
+def test_free_dimensions(ogc, tmp_path, model, precision):
+    """Three sizes of each, compiled into one bundle."""
+    path = harness.shared_model(model)
+    given = [harness.model_inputs(path, sizes, seed) for seed, sizes in enumerate(DYNAMIC[model])]
+    shapes = [f"g{number}: " + ",".join(f"{name}={'x'.join(map(str, array.shape))}" for name, array in inputs.items()) for number, inputs in enumerate(given)]
+    bundle = ogc.compile(path, tmp_path / "m.ogc", shapes, precision=precision)
+    for number, inputs in enumerate(given):
+        harness.check_outputs(ogc.run(bundle, inputs, graph=f"g{number}"), harness.reference(path, inputs), TOLERANCE[precision])
 
 
 @pytest.mark.model

@@ -169,6 +169,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadManifest{"manifest: lists no target", [](auto &m) { m.targets.clear(); }},
         BadManifest{"node 0 kernel 'add_weight' has no code for target 'sm_90'", [](auto &m) { m.targets.push_back("sm_90"); }},
         BadManifest{"manifest: has no graph", [](auto &m) { m.graphs.clear(); }},
+        BadManifest{"arena: section scratch has", [](auto &m) { m.arena->scratch_bytes = 1ull << 40; }},
+        BadManifest{"arena: section inputs has", [](auto &m) { m.arena->inputs_bytes = 1ull << 30; }},
         BadManifest{"graph 'main': needs more scratch", [](auto &m) { graphOf(m).scratch_bytes = 769; }},
         BadManifest{"input 'x' has a size",
                     [](auto &m) { graphOf(m).inputs[0]->shape = {1, 63}, graphOf(m).inputs[0]->symbols = {"", ""}; }},

@@ -6,6 +6,22 @@
 
 namespace ogc::tools {
 
+/// Names from files may hold anything: control characters become spaces, so that a message is one line.
+static std::string oneLine(std::string text) {
+  for (char &c : text)
+    if (static_cast<unsigned char>(c) < ' ')
+      c = ' ';
+  return text;
+}
+
+void setUpProgram(CLI::App &app) {
+  app.require_subcommand(1);
+  app.set_version_flag("--version", app.get_name() + " " OGC_VERSION);
+  app.failure_message([](const CLI::App *program, const CLI::Error &error) {
+    return "error: " + oneLine(error.what()) + " (" + program->get_name() + " --help lists what there is)\n";
+  });
+}
+
 void addRuntimeCommands(CLI::App &app, int &exitCode, const CommandHooks &hooks) {
   addRunCommand(app, exitCode);
   addBenchCommand(app, exitCode);
@@ -26,7 +42,7 @@ void runAction(int &exitCode, const std::function<Status()> &action) {
   std::fflush(stdout);
   if (status.ok())
     return;
-  std::fprintf(stderr, "error: %s\n", status.message().c_str());
+  std::fprintf(stderr, "error: %s\n", oneLine(status.message()).c_str());
   exitCode = 1;
 }
 

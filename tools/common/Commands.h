@@ -17,6 +17,9 @@ struct CommandHooks {
   std::function<Status(const std::string &path)> printIr;
 };
 
+/// Gives a program `--version`, and one line on stderr for usage errors.
+void setUpProgram(CLI::App &app);
+
 /// Adds `run`, `bench`, `inspect`, `verify` and `tune` to `app`. They run while `app.parse` does; `exitCode` becomes 1 where one
 /// fails, after a line on stderr that says why. Arguments of a wrong form make `app.parse` throw.
 void addRuntimeCommands(CLI::App &app, int &exitCode, const CommandHooks &hooks = {});

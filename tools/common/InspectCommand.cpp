@@ -2,7 +2,9 @@
 #include "runtime_lib/format/Dump.h"
 #include "tools/common/Commands.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 
 namespace ogc::tools {
@@ -10,9 +12,18 @@ namespace ogc::tools {
 namespace {
 
 struct InspectOptions {
-  std::string bundle;
+  std::string bundle, html;
   bool json = false, ir = false, dot = false, nodes = false;
 };
+
+Status writeText(const std::string &path, const std::string &text) {
+  std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(path.c_str(), "wb"), std::fclose);
+  if (!file)
+    return Status(Code::NotFound, "cannot write '" + path + "': " + std::strerror(errno));
+  bool isWritten = std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
+  isWritten &= std::fflush(file.get()) == 0;
+  return isWritten ? Status() : Status(Code::Internal, "cannot write all of '" + path + "'");
+}
 
 Status inspect(const InspectOptions &options, const CommandHooks &hooks) {
   if (options.ir)
@@ -20,6 +31,8 @@ Status inspect(const InspectOptions &options, const CommandHooks &hooks) {
   Result<std::shared_ptr<const format::Bundle>> bundle = format::Bundle::open(options.bundle);
   if (!bundle.ok())
     return bundle.status();
+  if (!options.html.empty())
+    return writeText(options.html, format::dumpHtml(*bundle.value()));
   std::string text = options.json  ? format::dumpJson(*bundle.value())
                      : options.dot ? format::dumpDot(*bundle.value())
                                    : format::dumpText(*bundle.value(), options.nodes);
@@ -37,6 +50,10 @@ void addInspectCommand(CLI::App &app, int &exitCode, const CommandHooks &hooks) 
   CLI::Option *dot = command->add_flag("--dot", options->dot, "the graphs as Graphviz DOT")->excludes(json);
   CLI::Option *nodes =
       command->add_flag("--nodes", options->nodes, "every node with its slices and edges")->excludes(json)->excludes(dot);
+  command->add_option("--html", options->html, "writes the memory plan and the graph as a page for a browser")
+      ->excludes(json)
+      ->excludes(dot)
+      ->excludes(nodes);
   if (hooks.printIr)
     command->add_flag("--ir", options->ir, "the graphs as IR of the cg dialect")->excludes(json)->excludes(dot)->excludes(nodes);
   command->callback([options, hooks, &exitCode] { runAction(exitCode, [&] { return inspect(*options, hooks); }); });

@@ -3,7 +3,7 @@
 
 int main(int argc, char **argv) {
   CLI::App app("ogc-rt: runs, times, shows and checks bundles", "ogc-rt");
-  app.require_subcommand(1);
+  ogc::tools::setUpProgram(app);
   int exitCode = 0;
   ogc::tools::addRuntimeCommands(app, exitCode);
   try {

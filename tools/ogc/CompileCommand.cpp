@@ -1,9 +1,9 @@
 //===- CompileCommand.cpp - ogc compile -----------------------------------===//
 #include "tools/ogc/CompileCommand.h"
 
+#include "compiler/pipeline/CodeGeneration.h"
 #include "compiler/pipeline/Compiler.h"
-#include "mlir/IR/BuiltinAttributes.h"
-#include "mlir/IR/Diagnostics.h"
+#include "compiler/pipeline/Diagnostics.h"
 #include "llvm/Support/raw_ostream.h"
 #include <memory>
 
@@ -11,7 +11,7 @@ namespace ogc::tools {
 
 namespace {
 
-/// Prints a diagnostic as one line: its severity, the place where it is not in the text already, the text.
+/// Prints a diagnostic as one line.
 void printDiagnostic(mlir::Diagnostic &diagnostic) {
   llvm::StringRef severity = "error";
   if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Warning)
@@ -20,12 +20,7 @@ void printDiagnostic(mlir::Diagnostic &diagnostic) {
     severity = "remark";
   else if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Note)
     return; // notes show IR, which is of use to people who work on the compiler: ogc-opt prints them
-  std::string text = diagnostic.str();
-  llvm::errs() << severity << ": " << text;
-  if (auto name = diagnostic.getLocation()->findInstanceOf<mlir::NameLoc>())
-    if (!llvm::StringRef(text).contains(name.getName().getValue()))
-      llvm::errs() << " (at '" << name.getName().getValue() << "')";
-  llvm::errs() << "\n";
+  llvm::errs() << severity << ": " << diagnosticText(diagnostic) << "\n";
 }
 
 } // namespace
@@ -39,7 +34,10 @@ int runCompile(const CompileOptions &options) {
 
 void addResultOptions(CLI::App &command, CompileOptions &options) {
   command.add_option("--shapes", options.shapes, "shapes of the inputs of one graph: 'input=1x3x224x224,other=1x128'");
-  command.add_option("--target", options.targets, "targets: cpu, sm_80, sm_90, …")->delimiter(',')->capture_default_str();
+  command.add_option("--target", options.targets, "targets: cpu, sm_80, sm_90, …")
+      ->delimiter(',')
+      ->check([](const std::string &target) { return refuseTarget(target); })
+      ->capture_default_str();
   command.add_option("--precision", options.precision, "precision of storage and products")
       ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}))
       ->capture_default_str();

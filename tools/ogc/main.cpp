@@ -8,7 +8,7 @@
 
 int main(int argc, char **argv) {
   CLI::App app("ogc: compiles ONNX models to CUDA graphs and runs them", "ogc");
-  app.require_subcommand(1);
+  ogc::tools::setUpProgram(app);
   int exitCode = 0;
   ogc::tools::addCompileCommand(app, exitCode);
   ogc::tools::addRefitCommand(app, exitCode);

@@ -29,8 +29,12 @@ static bool derive(CpuTarget &target) {
   if (!native)
     return false;
   llvm::Triple triple(llvm::sys::getProcessTriple());
+  // A name that LLVM does not know must be found before LLVM is asked to use it: it prints several lines then.
+  std::unique_ptr<llvm::MCSubtargetInfo> any(native->createMCSubtargetInfo(triple, "", ""));
+  if (!any || !any->isCPUStringValid(target.cpu))
+    return false;
   std::unique_ptr<llvm::MCSubtargetInfo> info(native->createMCSubtargetInfo(triple, target.cpu, target.features));
-  if (!info || !info->isCPUStringValid(target.cpu))
+  if (!info)
     return false;
   auto has = [&](llvm::StringRef feature) { return info->checkFeatures(("+" + feature).str()); };
   if (triple.isX86()) {

@@ -4,11 +4,13 @@
 #include "compiler/codegen/cpu/NativeLayout.h"
 #include "compiler/codegen/cpu/Passes.h"
 
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -53,6 +55,30 @@ private:
   void *handle = nullptr;
 };
 
+/// Whether evaluating a region now costs little: its results are not much larger than its inputs, and no more work is done than a
+/// second or so. Others are computed by each run.
+bool isWorthFolding(kern::RegionOp region) {
+  constexpr int64_t smallBytes = int64_t(32) << 20, mostPoints = int64_t(1) << 30, pointsAnElement = 64;
+  auto bytesOf = [](ValueRange values) {
+    int64_t bytes = 0;
+    for (Value value : values)
+      if (auto type = dyn_cast<RankedTensorType>(value.getType()))
+        bytes += type.getNumElements() * elementBytes(type.getElementType());
+    return bytes;
+  };
+  int64_t inputs = bytesOf(region.getInputs()), results = bytesOf(region.getOutputs());
+  if (results > smallBytes && results / 2 > inputs)
+    return false;
+  bool isCheap = true;
+  region.walk([&](linalg::LinalgOp op) {
+    int64_t points = 1;
+    for (int64_t extent : op.getStaticLoopRanges())
+      isCheap &= !llvm::MulOverflow(points, std::max<int64_t>(extent, 1), points);
+    isCheap &= points <= mostPoints || points / pointsAnElement <= inputs;
+  });
+  return isCheap;
+}
+
 class ConstantFolder {
 public:
   explicit ConstantFolder(ModuleOp module) : module(module), builder(module.getContext()) {}
@@ -62,7 +88,7 @@ public:
       foldReshapes();
       SmallVector<kern::RegionOp> ready;
       module.walk([&](kern::RegionOp region) {
-        if (llvm::all_of(region.getInputs(), [](Value input) { return bool(constantOf(input)); }))
+        if (llvm::all_of(region.getInputs(), [](Value input) { return bool(constantOf(input)); }) && isWorthFolding(region))
           ready.push_back(region);
       });
       found = !ready.empty();

@@ -14,9 +14,11 @@
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 
 using namespace mlir;
 
@@ -54,6 +56,21 @@ static LogicalResult checkConverted(ModuleOp module) {
   return success(allConverted);
 }
 
+/// Functions of f64 would be calls of a library that the object is not linked to.
+static LogicalResult checkFunctions(ModuleOp module) {
+  bool allKnown = true;
+  module.walk([&](Operation *op) {
+    bool isSimple = isa<math::SqrtOp, math::FmaOp, math::AbsFOp, math::FloorOp, math::CeilOp, math::RoundEvenOp, math::TruncOp,
+                        math::CopySignOp>(op);
+    if (!isa_and_nonnull<math::MathDialect>(op->getDialect()) || isSimple || op->getNumResults() == 0 ||
+        !getElementTypeOrSelf(op->getResult(0).getType()).isF64())
+      return;
+    allKnown = false;
+    op->emitError() << "'" << op->getName() << "' of f64 has no code on the cpu target";
+  });
+  return success(allKnown);
+}
+
 /// Renames the function with its bare pointers to `NAME.body` and calls it from an entry `NAME(void *const *buffers, i64 begin,
 /// i64 end)`. The body stays a function of its own because `noalias` on its arguments is what lets the vectorizer work.
 static void addEntry(llvm::Function &body) {
@@ -80,8 +97,37 @@ static void addEntry(llvm::Function &body) {
   builder.CreateRetVoid();
 }
 
+/// Makes bf16 in memory 16-bit integers. All arithmetic is on integers already (lowerMath); a bf16 that is left, which the
+/// optimizer would move through selects, makes the code generator call a library on processors without instructions for the type.
+static void storeBFloatsAsIntegers(llvm::Function &body) {
+  llvm::Type *i16 = llvm::Type::getInt16Ty(body.getContext());
+  auto integerOf = [&](llvm::Type *type) -> llvm::Type * {
+    if (!type->getScalarType()->isBFloatTy())
+      return nullptr;
+    auto *vector = llvm::dyn_cast<llvm::VectorType>(type);
+    return vector ? llvm::VectorType::get(i16, vector->getElementCount()) : i16;
+  };
+  for (llvm::Instruction &instruction : llvm::make_early_inc_range(llvm::instructions(body))) {
+    llvm::IRBuilder<> builder(&instruction);
+    if (auto *load = llvm::dyn_cast<llvm::LoadInst>(&instruction)) {
+      if (llvm::Type *type = integerOf(load->getType())) {
+        llvm::Value *bits = builder.CreateAlignedLoad(type, load->getPointerOperand(), load->getAlign());
+        load->replaceAllUsesWith(builder.CreateBitCast(bits, load->getType()));
+        load->eraseFromParent();
+      }
+    } else if (auto *store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
+      if (llvm::Type *type = integerOf(store->getValueOperand()->getType())) {
+        llvm::Value *bits = builder.CreateBitCast(store->getValueOperand(), type);
+        builder.CreateAlignedStore(bits, store->getPointerOperand(), store->getAlign());
+        store->eraseFromParent();
+      }
+    }
+  }
+}
+
 FailureOr<LlvmModule> lowerToLlvm(ModuleOp module, const CpuTarget &target) {
-  if (failed(lowerMath(module, target)) || failed(runConversions(module)) || failed(checkConverted(module)))
+  if (failed(lowerMath(module, target)) || failed(checkFunctions(module)) || failed(runConversions(module)) ||
+      failed(checkConverted(module)))
     return failure();
   LlvmModule result;
   result.context = std::make_unique<llvm::LLVMContext>();
@@ -92,8 +138,10 @@ FailureOr<LlvmModule> lowerToLlvm(ModuleOp module, const CpuTarget &target) {
   for (llvm::Function &function : *result.module)
     if (!function.isDeclaration())
       bodies.push_back(&function);
-  for (llvm::Function *body : bodies)
+  for (llvm::Function *body : bodies) {
+    storeBFloatsAsIntegers(*body);
     addEntry(*body);
+  }
   for (llvm::Function &function : *result.module) {
     if (function.isDeclaration())
       continue;

@@ -5,6 +5,7 @@
 #include "compiler/dialect/onnx/OnnxOps.h"
 #include "compiler/dialect/onnx/TypeLattice.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -79,6 +80,26 @@ LogicalResult setResultType(OpResult result, TensorType inferred, std::string &r
   return success();
 }
 
+/// A transposed convolution with SAME padding has in * stride elements by its definition; the schema's inference adds the output
+/// padding to that.
+TensorType sameTransposedType(Operation *op, TensorType inferred) {
+  auto input = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
+  auto mode = op->getAttrOfType<StringAttr>("auto_pad");
+  auto sizes = op->getAttrOfType<DenseI64ArrayAttr>("output_shape");
+  auto ranked = dyn_cast<RankedTensorType>(inferred);
+  if (!mode || !mode.getValue().starts_with("SAME") || (sizes && !sizes.empty()) || !input || !ranked ||
+      input.getRank() != ranked.getRank())
+    return inferred;
+  auto strides = op->getAttrOfType<DenseI64ArrayAttr>("strides");
+  SmallVector<int64_t> shape(ranked.getShape());
+  for (int64_t d = 2; d < ranked.getRank(); ++d) {
+    int64_t stride = strides && d - 2 < strides.size() ? strides[d - 2] : 1;
+    if (!input.isDynamicDim(d) && !llvm::MulOverflow(input.getDimSize(d), stride, stride))
+      shape[d] = stride;
+  }
+  return RankedTensorType::get(shape, ranked.getElementType());
+}
+
 LogicalResult inferBySchema(Operation *op, const ::onnx::OpSchema &schema, std::string &reason) {
   OperationContext context(op);
   if (failed(context.run(schema, reason)))
@@ -96,6 +117,8 @@ LogicalResult inferBySchema(Operation *op, const ::onnx::OpSchema &schema, std::
     if (inferred && !inferred.hasRank())
       if (std::optional<SmallVector<int64_t>> shape = openShape(op, result.getResultNumber()))
         inferred = RankedTensorType::get(*shape, inferred.getElementType());
+    if (inferred && getOpType(op) == "ConvTranspose")
+      inferred = sameTransposedType(op, inferred);
     if (inferred && failed(setResultType(result, inferred, reason)))
       return failure();
     if (!isKnownElement(cast<TensorType>(result.getType()))) {

@@ -64,6 +64,25 @@ bool hasKind(Attribute value, AttributeProto::AttributeType kind) {
   }
 }
 
+/// Shape inference reads integer attributes as 32 bits wide, lowerings as 64: what differs between the two is refused. Only the
+/// ends of a Shape are clamped by definition, so that any number means something.
+LogicalResult checkIntegers(const Node &node, std::string &reason) {
+  auto isWide = [](int64_t value) { return value != static_cast<int32_t>(value); };
+  for (NamedAttribute attr : node.attributes) {
+    std::optional<int64_t> wide;
+    if (auto integer = dyn_cast<IntegerAttr>(attr.getValue()); integer && isWide(integer.getInt()))
+      wide = integer.getInt();
+    if (auto list = dyn_cast<DenseI64ArrayAttr>(attr.getValue()))
+      if (const int64_t *found = llvm::find_if(list.asArrayRef(), isWide); found != list.asArrayRef().end())
+        wide = *found;
+    if (!wide || node.opType == "Shape")
+      continue;
+    reason = "attribute '" + attr.getName().str() + "' is " + std::to_string(*wide) + ", which is out of range";
+    return failure();
+  }
+  return success();
+}
+
 LogicalResult checkAttributes(const OpSchema &schema, const Node &node, std::string &reason) {
   for (NamedAttribute attr : node.attributes) {
     auto it = schema.attributes().find(attr.getName().str());
@@ -142,8 +161,8 @@ FailureOr<SmallVector<Value>> createNewest(OpBuilder &builder, Node &node, std::
   while (!node.inputs.empty() && isAbsent(node.inputs.back()) && static_cast<int>(node.inputs.size()) > newest->min_input())
     node.inputs.pop_back();
   if (failed(fillDefaults(builder.getContext(), *newest, node.attributes, reason)) ||
-      failed(checkAttributes(*newest, node, reason)) || failed(checkInputs(*newest, node, reason)) ||
-      failed(checkBodies(*newest, node, reason)))
+      failed(checkAttributes(*newest, node, reason)) || failed(checkIntegers(node, reason)) ||
+      failed(checkInputs(*newest, node, reason)) || failed(checkBodies(*newest, node, reason)))
     return failure();
   if (static_cast<int>(node.numOutputs) < newest->min_output() || static_cast<int>(node.numOutputs) > newest->max_output()) {
     reason = "has " + std::to_string(node.numOutputs) + " outputs, expected " + std::to_string(newest->min_output()) + " to " +

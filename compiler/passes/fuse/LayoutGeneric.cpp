@@ -100,13 +100,14 @@ linalg::GenericOp LayoutPropagator::createGeneric(linalg::GenericOp op, ValueRan
     map = map.replaceDimsAndSymbols(renamed, {}, numLoops, 0);
   SmallVector<utils::IteratorType> iterators = applyPermutation(op.getIteratorTypesArray(), order);
 
-  auto result = linalg::GenericOp::create(builder, op.getLoc(), types, inputs, inits, maps, iterators, nullptr,
-                                          op->getDiscardableAttrDictionary().getValue());
+  // What the body reads from outside must stand before the operation.
   IRMapping mapping;
   llvm::SetVector<Value> captured;
   getUsedValuesDefinedAbove(op->getRegions(), captured);
   for (Value value : captured)
     mapping.map(value, materialize(value));
+  auto result = linalg::GenericOp::create(builder, op.getLoc(), types, inputs, inits, maps, iterators, nullptr,
+                                          op->getDiscardableAttrDictionary().getValue());
   op.getRegion().cloneInto(&result.getRegion(), mapping);
   result.getRegion().walk([&](linalg::IndexOp index) { index.setDim(position[index.getDim()]); });
   return result;

@@ -161,6 +161,9 @@ LogicalResult gatherNd(Node &n) {
 
 LogicalResult reverseSequence(Node &n) {
   int64_t batchAxis = n.op.getI64("batch_axis", 1), timeAxis = n.op.getI64("time_axis", 0);
+  if (batchAxis == timeAxis || batchAxis < 0 || timeAxis < 0)
+    return n.fail("batch_axis is " + Twine(batchAxis) + " and time_axis is " + Twine(timeAxis) +
+                  ", expected 0 and 1 in some order");
   Value data = n.in(0);
   AffineMap map = dimsMap(n.b.getContext(), static_cast<unsigned>(n.inRank(0)), {batchAxis});
   return n.result(mapElements(

@@ -1,5 +1,6 @@
 //===- LowerOnnx.cpp - the driver of the lowering -------------------------===//
 #include "compiler/passes/lower/Node.h"
+#include "compiler/passes/lower/OperandRules.h"
 #include "compiler/passes/lower/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -178,6 +179,10 @@ private:
         reason = llvm::formatv("result {0}: {1}", i, *why);
         return failure();
       }
+    }
+    if (std::optional<std::string> why = refuseOperands(op)) {
+      reason = *why;
+      return failure();
     }
     onnx::OnnxOp view(op);
     Node node(view, values, options);

@@ -151,8 +151,9 @@ Value Scalar::pow(Value x, Value y, bool xUnsigned, bool yUnsigned) {
     return powFloat(x, isFloat(y) && x.getType() == y.getType() ? y : cast(y, yUnsigned, x.getType(), false));
   if (!isFloat(y))
     return powInt(x, y, xUnsigned, yUnsigned);
-  Type f64 = b.getF64Type();
-  return cast(powFloat(cast(x, xUnsigned, f64, false), cast(y, false, f64, false)), false, x.getType(), xUnsigned);
+  // In f32, as the exponent is: powers of f64 have no code on the cpu target.
+  Type compute = y.getType().isF64() ? Type(b.getF64Type()) : Type(b.getF32Type());
+  return cast(powFloat(cast(x, xUnsigned, compute, false), cast(y, false, compute, false)), false, x.getType(), xUnsigned);
 }
 
 Value Scalar::powFloat(Value x, Value y) {

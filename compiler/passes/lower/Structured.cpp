@@ -28,6 +28,8 @@ DenseElementsAttr getSplat(Value v) {
   return {};
 }
 
+bool isInRange(int64_t axis, size_t rank) { return axis >= 0 && axis < static_cast<int64_t>(rank); }
+
 Value empty(Builder &b, ArrayRef<int64_t> shape, Type element) { return tensor::EmptyOp::create(b, shape, element); }
 
 Value filled(Builder &b, ArrayRef<int64_t> shape, Value scalar) {
@@ -104,7 +106,24 @@ Value reshape(Builder &b, Value v, ArrayRef<int64_t> shape) {
   return v;
 }
 
+/// Reports operands whose shapes cannot be; the lowering goes on with a stand-in, so that all such errors are found.
+static Value impossible(Builder &b, const Twine &what, ArrayRef<int64_t> shape, Type element) {
+  emitError(b.getLoc()) << what;
+  return empty(b, llvm::map_to_vector(shape, [](int64_t extent) { return std::max<int64_t>(extent, 0); }), element);
+}
+
+static std::string textOf(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
 Value transpose(Builder &b, Value v, ArrayRef<int64_t> permutation) {
+  SmallVector<bool> seen(permutation.size());
+  for (int64_t d : permutation)
+    if (!isInRange(d, shapeOf(v).size()) || permutation.size() != shapeOf(v).size() || std::exchange(seen[d], true))
+      return impossible(b, "cannot transpose " + textOf(v.getType()) + " by what is no permutation of its dimensions", shapeOf(v),
+                        elementOf(v));
   if (llvm::equal(permutation, llvm::seq<int64_t>(0, static_cast<int64_t>(permutation.size()))))
     return v;
   Shape shape;
@@ -123,6 +142,9 @@ Value slice(Builder &b, Value v, ArrayRef<int64_t> offsets, ArrayRef<int64_t> si
   Shape ones(sizes.size(), 1);
   if (strides.empty())
     strides = ones;
+  for (auto [offset, size, stride, extent] : llvm::zip(offsets, sizes, strides, shapeOf(v)))
+    if (offset < 0 || size < 0 || stride < 1 || (size > 0 && (offset >= extent || size - 1 > (extent - 1 - offset) / stride)))
+      return impossible(b, "cannot slice " + textOf(v.getType()) + " outside of its extents", sizes, elementOf(v));
   if (sizes == shapeOf(v) && llvm::all_of(strides, [](int64_t s) { return s == 1; }))
     return v;
   if (numElements(sizes) == 0)
@@ -137,11 +159,25 @@ Value pad(Builder &b, Value v, ArrayRef<int64_t> low, ArrayRef<int64_t> high, Va
   Shape shape(shapeOf(v));
   for (size_t i = 0; i < shape.size(); ++i)
     shape[i] += low[i] + high[i];
+  if (llvm::any_of(low, [](int64_t p) { return p < 0; }) || llvm::any_of(high, [](int64_t p) { return p < 0; }) ||
+      llvm::any_of(shape, [](int64_t extent) { return extent < 0; }))
+    return impossible(b, "cannot pad " + textOf(v.getType()) + " by less than nothing", shape, elementOf(v));
   auto result = RankedTensorType::get(shape, elementOf(v));
   return tensor::PadOp::create(b, result, v, indexAttrs(b, low), indexAttrs(b, high), scalar);
 }
 
 Value concat(Builder &b, int64_t axis, ArrayRef<Value> inputs) {
+  Shape first(shapeOf(inputs.front()));
+  for (Value v : inputs) {
+    bool fits = shapeOf(v).size() == first.size() && isInRange(axis, first.size()) && elementOf(v) == elementOf(inputs.front());
+    for (size_t d = 0; fits && d < first.size(); ++d)
+      fits = static_cast<int64_t>(d) == axis || shapeOf(v)[d] == first[d];
+    if (!fits)
+      return impossible(b,
+                        "cannot join " + textOf(inputs.front().getType()) + " and " + textOf(v.getType()) + " along dimension " +
+                            Twine(axis),
+                        first, elementOf(inputs.front()));
+  }
   SmallVector<Value> parts = llvm::filter_to_vector(inputs, [](Value v) { return numElements(shapeOf(v)) != 0; });
   if (parts.empty()) {
     Shape shape(shapeOf(inputs.front()));
@@ -158,10 +194,14 @@ Value concat(Builder &b, int64_t axis, ArrayRef<Value> inputs) {
 
 AffineMap broadcastMap(MLIRContext *context, ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
   SmallVector<AffineExpr> exprs;
-  size_t offset = to.size() - from.size();
   for (size_t i = 0; i < from.size(); ++i) {
-    bool repeats = from[i] == 1 && to[i + offset] != 1;
-    exprs.push_back(repeats ? getAffineConstantExpr(0, context) : getAffineDimExpr(static_cast<unsigned>(i + offset), context));
+    if (i + to.size() < from.size()) { // more dimensions than the result: no index is right, and buildGeneric says so
+      exprs.push_back(getAffineConstantExpr(-1, context));
+      continue;
+    }
+    size_t d = i + to.size() - from.size();
+    bool repeats = from[i] == 1 && to[d] != 1;
+    exprs.push_back(repeats ? getAffineConstantExpr(0, context) : getAffineDimExpr(static_cast<unsigned>(d), context));
   }
   return AffineMap::get(static_cast<unsigned>(to.size()), 0, exprs, context);
 }
@@ -177,9 +217,39 @@ static bool splatsAreFree(Builder &b, Operand init, ArrayRef<Operand> operands) 
   return static_cast<bool>(inversePermutation(concatAffineMaps(maps, b.getContext())));
 }
 
+/// The operand that does not fit: one of another rank than its map, or one whose extent differs from that of the loop along it.
+static std::optional<std::string> findMisfit(Operand init, ArrayRef<Operand> operands) {
+  Shape extents(init.map.getNumDims(), -1);
+  auto misfit = [&](const Operand &operand) {
+    ArrayRef<int64_t> shape = shapeOf(operand.value);
+    if (operand.map.getNumResults() != shape.size() || operand.map.getNumDims() != extents.size())
+      return true;
+    for (auto [expr, extent] : llvm::zip(operand.map.getResults(), shape)) {
+      if (auto constant = dyn_cast<AffineConstantExpr>(expr); constant && !isInRange(constant.getValue(), extent))
+        return extent != 0;
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      if (!dim)
+        continue;
+      int64_t &known = extents[dim.getPosition()];
+      if (known >= 0 && known != extent)
+        return true;
+      known = extent;
+    }
+    return false;
+  };
+  if (misfit(init))
+    return textOf(init.value.getType()) + " is no result of these operands";
+  for (const Operand &operand : operands)
+    if (misfit(operand))
+      return "cannot broadcast " + textOf(operand.value.getType()) + " to " + textOf(init.value.getType());
+  return std::nullopt;
+}
+
 /// Builds the generic: splat operands become constants of the body, `init` is the destination.
 static Value buildGeneric(Builder &b, Operand init, bool readsInit, ArrayRef<Operand> operands, ArrayRef<IteratorType> iterators,
                           Body body, bool widen) {
+  if (std::optional<std::string> misfit = findMisfit(init, operands))
+    return impossible(b, *misfit, shapeOf(init.value), elementOf(init.value));
   SmallVector<Value> inputs;
   SmallVector<AffineMap> maps;
   bool dropSplats = splatsAreFree(b, init, operands);

@@ -251,6 +251,19 @@ std::optional<Tensors> foldWhere(Inputs inputs) {
   return Tensors{std::move(result)};
 }
 
+/// Of integers. A limit that is left out limits nothing; where the two cross, the upper one holds.
+std::optional<Tensors> foldClip(const onnx::OnnxOp &op, Inputs inputs) {
+  const Tensor *x = at(inputs, 0), *low = at(inputs, 1), *high = at(inputs, 2);
+  if (!x || x->isFloat() || (op.hasInput(1) && !low) || (op.hasInput(2) && !high))
+    return std::nullopt;
+  Tensor result = *x;
+  for (int64_t &value : result.ints) {
+    value = low && low->size() == 1 ? std::max(value, low->ints[0]) : value;
+    value = high && high->size() == 1 ? std::min(value, high->ints[0]) : value;
+  }
+  return Tensors{std::move(result)};
+}
+
 std::optional<Tensors> foldRange(Inputs inputs) {
   const Tensor *start = at(inputs, 0), *limit = at(inputs, 1), *delta = at(inputs, 2);
   if (!start || !limit || !delta || start->isFloat() || start->size() != 1 || limit->size() != 1 || delta->size() != 1)
@@ -324,6 +337,8 @@ std::optional<Tensors> foldArithmetic(const onnx::OnnxOp &op, Inputs inputs) {
     return foldCast(op, inputs);
   if (type == "Where")
     return foldWhere(inputs);
+  if (type == "Clip")
+    return foldClip(op, inputs);
   if (type == "Range")
     return foldRange(inputs);
   if (isOneOf(type, {"ReduceSum", "ReduceProd", "ReduceMin", "ReduceMax"}))

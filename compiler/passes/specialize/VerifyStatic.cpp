@@ -1,6 +1,7 @@
 //===- VerifyStatic.cpp - fail when a value is not a static tensor --------===//
 #include "compiler/dialect/onnx/OnnxOps.h"
 #include "compiler/passes/specialize/Passes.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -10,6 +11,20 @@ namespace ogc::specialize {
 #include "compiler/passes/specialize/Passes.h.inc"
 
 namespace {
+
+/// Far beyond any device, and far below what 64 bits count: sizes of tensors, and small multiples of them, cannot overflow.
+constexpr int64_t mostBytes = int64_t(1) << 40;
+
+bool isTooLarge(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape() || llvm::is_contained(tensor.getShape(), 0))
+    return false;
+  int64_t bytes = 8; // an element of the widest type
+  for (int64_t extent : tensor.getShape())
+    if (llvm::MulOverflow(bytes, extent, bytes) || bytes > mostBytes)
+      return true;
+  return false;
+}
 
 bool isStatic(Value value) {
   auto type = dyn_cast<TensorType>(value.getType());
@@ -21,6 +36,12 @@ struct VerifyStaticPass : impl::VerifyStaticBase<VerifyStaticPass> {
     Operation *firstDynamic = nullptr;
     bool hasErrors = false;
     getOperation().walk([&](Operation *op) {
+      for (OpResult result : op->getResults())
+        if (isTooLarge(result.getType())) {
+          onnx::emitNodeError(op) << "output " << result.getResultNumber() << " has type " << result.getType()
+                                  << ", which is larger than any device";
+          hasErrors = true;
+        }
       if (llvm::all_of(op->getResults(), isStatic))
         return;
       firstDynamic = firstDynamic ? firstDynamic : op;
@@ -29,11 +50,17 @@ struct VerifyStaticPass : impl::VerifyStaticBase<VerifyStaticPass> {
     });
     if (!hasErrors && firstDynamic)
       hasErrors = report(firstDynamic);
-    for (auto [i, argument] : llvm::enumerate(getOperation().getArguments()))
+    for (auto [i, argument] : llvm::enumerate(getOperation().getArguments())) {
+      if (isTooLarge(argument.getType())) {
+        getOperation().emitError() << "argument " << i << " has type " << argument.getType()
+                                   << ", which is larger than any device";
+        hasErrors = true;
+      }
       if (!isStatic(argument)) {
         getOperation().emitError() << "argument " << i << " has type " << argument.getType() << ", expected a static shape";
         hasErrors = true;
       }
+    }
     if (hasErrors)
       signalPassFailure();
   }

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <shared_mutex>
+#include <unistd.h>
 
 namespace ogc::runtime {
 
@@ -180,6 +181,11 @@ Status CpuEngine::refit(const BundlePtr &refitted, const std::string &weightsFil
 
 Result<std::unique_ptr<Context>> CpuEngine::createContext(std::shared_ptr<Engine> self, const ContextOptions &) {
   uint64_t bytes = std::max(format::contextLayout(*bundle_->manifest().arena()).total, format::kSectionAlignment);
+  // The system promises more memory than there is, and ends the process that uses it.
+  uint64_t memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  if (bytes > memory)
+    return Status(Code::OutOfMemory,
+                  "the arena needs " + std::to_string(bytes) + " bytes, the machine has " + std::to_string(memory));
   ArenaMemory arena(static_cast<std::byte *>(std::aligned_alloc(format::kSectionAlignment, bytes)));
   if (!arena)
     return Status(Code::OutOfMemory, "cannot allocate an arena of " + std::to_string(bytes) + " bytes");

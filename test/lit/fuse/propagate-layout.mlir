@@ -97,3 +97,25 @@ func.func @transposed_rhs(%x: tensor<2x4x8xf32>, %y: tensor<2x6x8xf32>) -> tenso
   %1 = kern.matmul %x, %0 : (tensor<2x4x8xf32>, tensor<2x8x6xf32>) -> tensor<2x4x6xf32>
   return %1 : tensor<2x4x6xf32>
 }
+
+// -----
+
+// What a body reads from outside comes in its own layout, from before the operation.
+// CHECK-LABEL: func @captured
+// CHECK: %[[X:.*]] = linalg.transpose ins(%arg0
+// CHECK: linalg.generic
+// CHECK: tensor.extract %[[X]]
+func.func @captured(%x: tensor<2x8x3xf32>, %i: tensor<3xi64>) -> tensor<2x3x8xf32> {
+  %e = tensor.empty() : tensor<2x3x8xf32>
+  %0 = linalg.transpose ins(%x : tensor<2x8x3xf32>) outs(%e : tensor<2x3x8xf32>) permutation = [0, 2, 1]
+  %1 = linalg.generic {indexing_maps = [affine_map<(a, b, c) -> (b)>, affine_map<(a, b, c) -> (a, b, c)>],
+                       iterator_types = ["parallel", "parallel", "parallel"]} ins(%i : tensor<3xi64>) outs(%e : tensor<2x3x8xf32>) {
+  ^bb0(%in: i64, %out: f32):
+    %a = linalg.index 0 : index
+    %c = linalg.index 2 : index
+    %b = arith.index_cast %in : i64 to index
+    %v = tensor.extract %0[%a, %b, %c] : tensor<2x3x8xf32>
+    linalg.yield %v : f32
+  } -> tensor<2x3x8xf32>
+  return %1 : tensor<2x3x8xf32>
+}

@@ -1,0 +1,135 @@
+//===- OperandRules.cpp - what lowerings may take for granted --------------===//
+#include "compiler/passes/lower/OperandRules.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include <limits>
+
+using namespace mlir;
+
+namespace ogc::lower {
+namespace {
+
+constexpr int64_t any = std::numeric_limits<int64_t>::max();
+
+struct RankRule {
+  StringRef opType;
+  unsigned operand;
+  int64_t least, most;
+};
+
+constexpr RankRule rankRules[] = {
+    {"AffineGrid", 0, 3, 3},
+    {"BatchNormalization", 0, 1, any},
+    {"BatchNormalization", 1, 1, 1},
+    {"BatchNormalization", 2, 1, 1},
+    {"BatchNormalization", 3, 1, 1},
+    {"BatchNormalization", 4, 1, 1},
+    {"Conv", 0, 3, any},
+    {"Conv", 1, 3, any},
+    {"Conv", 2, 1, 1},
+    {"ConvInteger", 0, 3, any},
+    {"ConvInteger", 1, 3, any},
+    {"ConvTranspose", 0, 3, any},
+    {"ConvTranspose", 1, 3, any},
+    {"ConvTranspose", 2, 1, 1},
+    {"DeformConv", 0, 3, any},
+    {"DeformConv", 1, 3, any},
+    {"DeformConv", 2, 3, any},
+    {"DepthToSpace", 0, 4, 4},
+    {"Det", 0, 2, any},
+    {"GRU", 0, 3, 3},
+    {"GRU", 1, 3, 3},
+    {"GRU", 2, 3, 3},
+    {"Gemm", 0, 2, 2},
+    {"Gemm", 1, 2, 2},
+    {"GlobalAveragePool", 0, 2, any},
+    {"GlobalLpPool", 0, 2, any},
+    {"GlobalMaxPool", 0, 2, any},
+    {"GridSample", 0, 3, any},
+    {"GridSample", 1, 3, any},
+    {"GroupNormalization", 0, 2, any},
+    {"GroupNormalization", 1, 1, 1},
+    {"GroupNormalization", 2, 1, 1},
+    {"InstanceNormalization", 0, 2, any},
+    {"InstanceNormalization", 1, 1, 1},
+    {"InstanceNormalization", 2, 1, 1},
+    {"LRN", 0, 2, any},
+    {"LSTM", 0, 3, 3},
+    {"LSTM", 1, 3, 3},
+    {"LSTM", 2, 3, 3},
+    {"AveragePool", 0, 3, any},
+    {"LpPool", 0, 3, any},
+    {"MaxPool", 0, 3, any},
+    {"MaxRoiPool", 0, 4, 4},
+    {"MaxRoiPool", 1, 2, 2},
+    {"MaxUnpool", 0, 3, any},
+    {"MaxUnpool", 1, 3, any},
+    {"NonMaxSuppression", 0, 3, 3},
+    {"NonMaxSuppression", 1, 3, 3},
+    {"QLinearConv", 0, 3, any},
+    {"QLinearConv", 3, 3, any},
+    {"RNN", 0, 3, 3},
+    {"RNN", 1, 3, 3},
+    {"RNN", 2, 3, 3},
+    {"ReverseSequence", 0, 2, any},
+    {"ReverseSequence", 1, 1, 1},
+    {"RoiAlign", 0, 4, 4},
+    {"RoiAlign", 1, 2, 2},
+    {"RoiAlign", 2, 1, 1},
+    {"SpaceToDepth", 0, 4, 4},
+    {"Trilu", 0, 2, any},
+};
+
+/// The type of an operand; null where it is absent or no ranked tensor.
+RankedTensorType operandType(Operation *op, unsigned i) {
+  return i < op->getNumOperands() ? dyn_cast<RankedTensorType>(op->getOperand(i).getType()) : RankedTensorType();
+}
+
+std::string range(int64_t least, int64_t most) {
+  if (least == most)
+    return std::to_string(least);
+  return most == any ? "at least " + std::to_string(least) : std::to_string(least) + " to " + std::to_string(most);
+}
+
+std::optional<std::string> refuseRank(Operation *op) {
+  for (const RankRule &rule : rankRules) {
+    if (rule.opType != onnx::getOpType(op))
+      continue;
+    RankedTensorType type = operandType(op, rule.operand);
+    if (type && (type.getRank() < rule.least || type.getRank() > rule.most))
+      return "operand " + std::to_string(rule.operand) + " has rank " + std::to_string(type.getRank()) + ", expected " +
+             range(rule.least, rule.most);
+  }
+  return std::nullopt;
+}
+
+/// Axis attributes count dimensions of the first operand; of the result where a dimension is made.
+std::optional<std::string> refuseAxis(Operation *op) {
+  StringRef opType = onnx::getOpType(op);
+  RankedTensorType first = operandType(op, 0);
+  if (opType == "OneHot")
+    first = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  // Quantization along no axis leaves the attribute unread.
+  RankedTensorType scale = operandType(op, 1);
+  bool isUnread =
+      opType.ends_with("QuantizeLinear") || opType.ends_with("DequantizeLinear") ? !scale || scale.getRank() == 0 : false;
+  if (!first || isUnread)
+    return std::nullopt;
+  int64_t rank = std::max<int64_t>(first.getRank(), 1), end = opType == "Flatten" ? rank + 1 : rank;
+  for (StringRef name : {"axis", "batch_axis", "time_axis"}) {
+    auto axis = op->getAttrOfType<IntegerAttr>(name);
+    if (axis && (axis.getInt() < -rank || axis.getInt() >= end))
+      return name.str() + " is " + std::to_string(axis.getInt()) + ", expected " + range(-rank, end - 1);
+  }
+  return std::nullopt;
+}
+
+} // namespace
+
+std::optional<std::string> refuseOperands(Operation *op) {
+  if (std::optional<std::string> reason = refuseRank(op))
+    return reason;
+  return refuseAxis(op);
+}
+
+} // namespace ogc::lower

@@ -1,0 +1,11 @@
+# Writes a text file as C++ string literals, in parts that every compiler takes. Usage: cmake -DINPUT=file -DOUTPUT=file -P EmbedPage.cmake
+file(READ ${INPUT} text)
+string(LENGTH "${text}" length)
+set(result "")
+set(at 0)
+while(at LESS length)
+  string(SUBSTRING "${text}" ${at} 4000 part)
+  string(APPEND result "R\"ogc_page(${part})ogc_page\",\n")
+  math(EXPR at "${at} + 4000")
+endwhile()
+file(WRITE ${OUTPUT} "${result}")

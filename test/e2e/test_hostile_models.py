@@ -1,0 +1,70 @@
+"""Models that the fuzzer found, each a kind of fault: refused by name on one line, in little time and memory, or right."""
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+import harness
+
+F32, I64, I32 = TensorProto.FLOAT, TensorProto.INT64, TensorProto.INT32
+N = helper.make_node
+
+
+def one(node, inputs, constants=None, opset=22):
+    """A model of one node over f32 inputs of the given shapes."""
+    return harness.make_model([node], {name: (F32, shape) for name, shape in inputs.items()}, {name: (F32, None) for name in node.output}, constants, opset)
+
+
+REFUSED = {
+    # Attributes are read as 32 bits by shape inference, and as 64 by lowerings.
+    "axis that wraps": (one(N("Concat", ["x", "x"], ["y"], name="n", axis=2**48 - 1), {"x": (2, 3)}), ["Concat node 'n'", "'axis'", "out of range"]),
+    "axis outside": (one(N("Softmax", ["x"], ["y"], name="n", axis=5), {"x": (2, 3)}), ["Softmax node 'n'", "axis"]),
+    # Operands of ranks and extents that shape inference leaves alone.
+    "scale of a higher rank": (one(N("LayerNormalization", ["x", "s", "b"], ["y"], name="n"), {"x": (3, 4), "s": (4,), "b": (3, 4, 5)}), ["'n", "cannot broadcast"]),
+    "vector as an image": (one(N("InstanceNormalization", ["x", "s", "s"], ["y"], name="n"), {"x": (4,), "s": (4,)}), ["InstanceNormalization node 'n'", "rank 1"]),
+    "groups of a vector": (one(N("GroupNormalization", ["x", "s", "s"], ["y"], name="n", num_groups=2), {"x": (4,), "s": (4,)}), ["GroupNormalization node 'n'", "rank 1"]),
+    "neighbours of a vector": (one(N("LRN", ["x"], ["y"], name="n", size=3), {"x": (4,)}), ["LRN node 'n'", "rank 1"]),
+    "time axis outside": (one(N("ReverseSequence", ["x", "l"], ["y"], name="n", time_axis=7, batch_axis=1), {"x": (2, 3)}, {"l": np.array([1, 2, 1])}),
+                          ["ReverseSequence node 'n'", "time_axis"]),
+    # Sizes that no device has: products of extents overflow.
+    "too many elements": (one(N("MaxPool", ["x"], ["y"], name="n", kernel_shape=[3, 3]), {"x": (2**62, 1, 4, 4)}), ["larger than any device"]),
+    "too large a constant": (one(N("ConstantOfShape", ["s"], ["y"], name="n"), {}, {"s": np.array([2**40, 2**40])}), ["'n'"]),
+    "table without end": (one(N("Resize", ["x", "", "s"], ["y"], name="n", mode="linear", antialias=1), {"x": (1, 1, 10**7)}, {"s": np.array([1, 1, 1e-7], np.float32)}),
+                          ["Resize node 'n'", "out of range"]),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(ogc, tmp_path, case):
+    model, words = REFUSED[case]
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(harness.OgcError) as caught:
+        ogc.compile(tmp_path / "m.onnx", tmp_path / "m.ogc")
+    assert caught.value.code == 1, caught.value.message
+    assert all(line.startswith("error: ") for line in caught.value.message.splitlines())
+    for word in words:
+        assert word in caught.value.message, caught.value.message
+
+
+def test_large_constants_are_not_folded(ogc, tmp_path):
+    """What is made of nothing stays a computation of each run: the file holds no 256 MB."""
+    model = harness.make_model([N("ConstantOfShape", ["s"], ["c"], value=helper.make_tensor("v", F32, [1], [2])), N("Add", ["x", "c"], ["t"]),
+                                N("ReduceSum", ["t"], ["y"], keepdims=0)], {"x": (F32, (8192, 1))}, {"y": (F32, ())}, {"s": np.array([1, 8192])})
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    bundle = ogc.compile(tmp_path / "m.onnx", tmp_path / "m.ogc")
+    assert bundle.stat().st_size < 1 << 20
+    eye = harness.make_model([N("EyeLike", ["x"], ["y"], dtype=F32)], {"x": (I32, (20000, 5000))}, {"y": (F32, None)})
+    (tmp_path / "e.onnx").write_bytes(eye.SerializeToString())
+    assert ogc.compile(tmp_path / "e.onnx", tmp_path / "e.ogc").stat().st_size < 1 << 20
+
+
+@pytest.mark.parametrize("processor", ["x86-64-v2", "x86-64-v3"])
+def test_brain_floats_on_old_processors(ogc, tmp_path, processor):
+    """Processors without instructions for the type: the code calls no library, and gives the bits that others give."""
+    kind = TensorProto.BFLOAT16
+    nodes = [N("Cast", ["x"], ["h"], to=kind), N("Elu", ["h"], ["a"]), N("Elu", ["a"], ["b"]), N("Mul", ["b", "h"], ["c"]), N("Cast", ["c"], ["y"], to=F32)]
+    model = harness.make_model(nodes, {"x": (F32, (40,))}, {"y": (F32, (40,))})
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    x = np.linspace(-3, 3, 40, dtype=np.float32)
+    there = ogc.run(ogc.compile(tmp_path / "m.onnx", tmp_path / "m.ogc", cpu=processor), {"x": x})["y"]
+    here = ogc.run(ogc.compile(tmp_path / "m.onnx", tmp_path / "h.ogc"), {"x": x})["y"]
+    np.testing.assert_array_equal(here, there)
