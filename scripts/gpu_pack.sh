@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# usage: gpu_pack.sh     Makes the folder gpu/ (ignored by git, below 64 MiB) that scripts/gpu_test.sh needs on a machine with a GPU.
+# usage: gpu_pack.sh [models|conformance]     Makes the folder gpu/ (ignored by git, below 64 MiB) that scripts/gpu_test.sh (models, the default)
+# or test/conformance/gpu.py needs on a machine with a GPU.
 # Weights of the models are too large to carry, and packed by the compiler. So the compiler itself is carried, as one static program; the weights
 # are made there, which gives the same bytes on every machine.
 set -euo pipefail
@@ -7,19 +8,31 @@ source "$(dirname "$0")/env.sh"
 cd "$OGC_ROOT"
 [ -d "$OGC_SHARED/models" ] || die "the models of $OGC_SHARED/models are needed"
 scripts/setup.sh
+part=${1:-models}
 build=${OGC_STATIC_BUILD_DIR:-build-static}
-OGC_BUILD_DIR=$build scripts/build.sh static ogc ogc-rt
+case $part in
+  models) programs="ogc ogc-rt" ;;
+  conformance) programs=ogc-conformance ;;
+  *) die "'$part' is not models or conformance" ;;
+esac
+# shellcheck disable=SC2086
+OGC_BUILD_DIR=$build scripts/build.sh static $programs
 
 rm -rf gpu
 mkdir -p gpu/models
-for program in ogc ogc-rt; do
+for program in $programs; do
   llvm-strip-22 -o "gpu/$program" "$build/bin/$program"
   xz -T0 "gpu/$program"
 done
-cp "$OGC_SHARED/models/make_weights.py" gpu/models/
-for model in resnet50 resnet50_dyn_bn mobilenet_v3_large vit_b_16 bert_base gpt2; do
-  cp "$OGC_SHARED/models/$model.onnx" gpu/models/
-done
+if [ "$part" = models ]; then
+  cp "$OGC_SHARED/models/make_weights.py" gpu/models/
+  for model in resnet50 resnet50_dyn_bn mobilenet_v3_large vit_b_16 bert_base gpt2; do
+    cp "$OGC_SHARED/models/$model.onnx" gpu/models/
+  done
+else
+  cases=$("$OGC_VENV/bin/python" test/conformance/cases.py)
+  tar -C "$cases" -cJf gpu/cases.tar.xz --exclude='*.folded.onnx' --exclude='*.half.onnx' --exclude='*.nonsense.onnx' .
+fi
 git describe --always --dirty >gpu/commit
 size=$(du -sm gpu | cut -f1)
 [ "$size" -le 60 ] || die "gpu/ has $size MiB"

@@ -80,8 +80,11 @@ FailureOr<ElementsAttr> GraphImporter::importInitializer(MLIRContext *context, c
   return onnx::importRawTensor(*type, *bytes, tensor.name(), reason);
 }
 
-void GraphImporter::importInitializers(OpBuilder &builder, const ::onnx::GraphProto &graph, Scope &scope, const Frame &frame) {
+void GraphImporter::importInitializers(OpBuilder &builder, const ::onnx::GraphProto &graph, Scope &scope,
+                                       const llvm::StringSet<> &given) {
   for (const ::onnx::TensorProto &tensor : graph.initializer()) {
+    if (given.contains(tensor.name()))
+      continue;
     std::string reason;
     Value value;
     FailureOr<ElementsAttr> attr = importInitializer(builder.getContext(), tensor, reason);
@@ -94,9 +97,23 @@ void GraphImporter::importInitializers(OpBuilder &builder, const ::onnx::GraphPr
     if (!scope.bind(tensor.name(), value))
       problems.add("initializer '" + tensor.name() + "' is defined twice");
   }
-  for (const auto &sparse : graph.sparse_initializer()) {
-    problems.add("initializer '" + sparse.values().name() + "' is sparse, which is not supported");
-    scope.bind(sparse.values().name(), Value());
+  for (const ::onnx::SparseTensorProto &sparse : graph.sparse_initializer()) {
+    const std::string &name = sparse.values().name();
+    if (given.contains(name))
+      continue;
+    std::string reason;
+    Value value;
+    FailureOr<ElementsAttr> values = importInitializer(builder.getContext(), sparse.values(), reason), dense = failure();
+    FailureOr<ElementsAttr> indices =
+        succeeded(values) ? importInitializer(builder.getContext(), sparse.indices(), reason) : dense;
+    if (succeeded(indices))
+      dense = onnx::densify(*values, *indices, SmallVector<int64_t>(sparse.dims().begin(), sparse.dims().end()), name, reason);
+    if (succeeded(dense))
+      value = onnx::createConstant(builder, NameLoc::get(builder.getStringAttr(name)), *dense, name);
+    else
+      problems.add("initializer '" + name + "' " + reason);
+    if (!scope.bind(name, value))
+      problems.add("initializer '" + name + "' is defined twice");
   }
 }
 
@@ -322,7 +339,7 @@ std::unique_ptr<Region> GraphImporter::importBody(OpBuilder &builder, const ::on
     if (!scope.bind(input.name(), block.addArgument(type, NameLoc::get(builder.getStringAttr(input.name())))))
       problems.add(where + ": its body has two inputs '" + input.name() + "'");
   }
-  importInitializers(builder, graph, scope, frame);
+  importInitializers(builder, graph, scope);
   importNodes(builder, graph.node(), scope, frame);
   SmallVector<Value> values = outputsOf(graph, scope, where);
   if (llvm::is_contained(values, Value()) || problems.list().size() != before)

@@ -5,6 +5,7 @@
 #include "compiler/dialect/onnx/NodeBuilder.h"
 #include "compiler/import/ModelFile.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include <map>
 #include <set>
 
@@ -29,6 +30,13 @@ public:
   explicit Scope(const Scope *parent = nullptr) : parent(parent) {}
   /// Binds a name; false when this very scope has it already.
   bool bind(llvm::StringRef name, mlir::Value value) { return values.try_emplace(name, value).second; }
+  /// The names of this very scope.
+  llvm::StringSet<> names() const {
+    llvm::StringSet<> set;
+    for (const auto &entry : values)
+      set.insert(entry.getKey());
+    return set;
+  }
   bool has(llvm::StringRef name) const { return values.contains(name) || (parent && parent->has(name)); }
   mlir::Value lookup(llvm::StringRef name) const;
 
@@ -56,8 +64,9 @@ public:
 
   const Frame &modelFrame() const { return frame; }
 
-  /// Emits the initializers of a graph as constants and binds them.
-  void importInitializers(mlir::OpBuilder &builder, const ::onnx::GraphProto &graph, Scope &scope, const Frame &frame);
+  /// Emits the initializers of a graph as constants and binds them, but for those named in `given`.
+  void importInitializers(mlir::OpBuilder &builder, const ::onnx::GraphProto &graph, Scope &scope,
+                          const llvm::StringSet<> &given = {});
   void importNodes(mlir::OpBuilder &builder, const google::protobuf::RepeatedPtrField<::onnx::NodeProto> &nodes, Scope &scope,
                    const Frame &frame);
   /// The values a graph gives; null for those that could not be made.

@@ -2,8 +2,10 @@
 #include "compiler/import/Importer.h"
 
 #include "compiler/import/GraphImporter.h"
+#include "compiler/import/InputValues.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Path.h"
 
@@ -29,14 +31,46 @@ DictionaryAttr interfaceAttributes(Builder &builder, const ::onnx::ValueInfoProt
   return attributes.getDictionary(builder.getContext());
 }
 
-/// Adds an argument for each model input. Initializers that are listed as inputs too are constants.
+/// Binds the inputs whose values the options give to constants.
+void importGivenValues(OpBuilder &builder, const ::onnx::GraphProto &graph, ArrayRef<std::string> values, Scope &scope,
+                       Problems &problems) {
+  for (const std::string &entry : values) {
+    // Names may hold '=', values do not; file names may.
+    auto [name, value] = StringRef(entry).contains("=@") ? StringRef(entry).split("=@") : StringRef(entry).rsplit('=');
+    std::string text = (StringRef(entry).contains("=@") ? "@" : "") + value.str(), reason;
+    auto input = llvm::find_if(graph.input(), [&](const auto &info) { return info.name() == name; });
+    if (input == graph.input().end()) {
+      std::string names =
+          llvm::join(llvm::map_range(graph.input(), [](const auto &info) { return "'" + info.name() + "'"; }), ", ");
+      problems.add("value '" + entry + "': the model has no input '" + name + "'; its inputs are " + names);
+      continue;
+    }
+    FailureOr<TensorType> type = onnx::importType(builder.getContext(), input->type(), reason);
+    FailureOr<ElementsAttr> given = succeeded(type) ? parseInputValue(*type, text, reason) : FailureOr<ElementsAttr>();
+    Value constant;
+    if (succeeded(given))
+      constant = onnx::createConstant(builder, NameLoc::get(builder.getStringAttr(name)), *given, name);
+    else
+      problems.add("value of input '" + name + "' " + reason);
+    if (!scope.bind(name, constant))
+      problems.add("input '" + name + "' has two values");
+  }
+}
+
+/// Adds an argument for each model input. Initializers that are listed as inputs too, and inputs with a given value (bound
+/// already), are constants.
 void importInputs(func::FuncOp function, const ::onnx::GraphProto &graph, Scope &scope, Problems &problems) {
   Builder builder(function.getContext());
-  llvm::StringSet<> initializers;
+  llvm::StringSet<> constants;
   for (const auto &tensor : graph.initializer())
-    initializers.insert(tensor.name());
+    constants.insert(tensor.name());
+  for (const auto &tensor : graph.sparse_initializer())
+    constants.insert(tensor.values().name());
+  for (const ::onnx::ValueInfoProto &input : graph.input())
+    if (scope.has(input.name()))
+      constants.insert(input.name());
   for (const ::onnx::ValueInfoProto &input : graph.input()) {
-    if (initializers.contains(input.name()))
+    if (constants.contains(input.name()))
       continue;
     std::string reason;
     FailureOr<TensorType> type = onnx::importType(function.getContext(), input.type(), reason);
@@ -77,14 +111,17 @@ void dropUnusedConstants(func::FuncOp function) {
     op->erase();
 }
 
-void importGraph(func::FuncOp function, std::shared_ptr<const ::onnx::ModelProto> model, StringRef folder, Problems &problems) {
+void importGraph(func::FuncOp function, std::shared_ptr<const ::onnx::ModelProto> model, StringRef folder,
+                 ArrayRef<std::string> givenValues, Problems &problems) {
   const ::onnx::GraphProto &graph = model->graph();
   ExternalData external(folder);
   GraphImporter importer(model, external, problems);
   Scope scope;
   OpBuilder builder = OpBuilder::atBlockEnd(function.addEntryBlock());
+  importGivenValues(builder, graph, givenValues, scope, problems);
+  const llvm::StringSet<> given = scope.names();
   importInputs(function, graph, scope, problems);
-  importer.importInitializers(builder, graph, scope, importer.modelFrame());
+  importer.importInitializers(builder, graph, scope, given);
   importer.importNodes(builder, graph.node(), scope, importer.modelFrame());
   SmallVector<Value> values = importer.outputsOf(graph, scope, "the graph");
   for (auto [value, output] : llvm::zip(values, graph.output()))
@@ -118,7 +155,7 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, StringRef path, const Im
   auto function = func::FuncOp::create(builder, loc, options.functionName, builder.getFunctionType({}, {}));
   Problems problems;
   std::string folder = options.dataFolder.empty() ? llvm::sys::path::parent_path(path).str() : options.dataFolder;
-  importGraph(function, std::move(model), folder, problems);
+  importGraph(function, std::move(model), folder, options.values, problems);
   for (const std::string &problem : problems.list())
     mlir::emitError(loc) << problem;
   if (!problems.empty())

@@ -6,6 +6,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <string>
+#include <vector>
 
 namespace ogc {
 
@@ -14,6 +15,9 @@ struct ImportOptions {
   std::string dataFolder;
   /// Symbol of the function made of the model's graph.
   std::string functionName = "main";
+  /// Values of inputs, "NAME=VALUE" as `parseInputValue` reads them. Such an input is a constant: the function has no argument
+  /// for it, and an initializer of its name does not count.
+  std::vector<std::string> values;
 };
 
 /// Reads a model file into a module of the onnx dialect with one function: an argument for each model input, the newest form of

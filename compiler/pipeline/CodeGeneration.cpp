@@ -107,6 +107,8 @@ std::vector<std::string> provenanceFlags(const CompileOptions &options) {
   std::vector<std::string> flags;
   for (const std::string &shapes : options.shapes)
     flags.push_back("--shapes=" + shapes);
+  for (const std::string &value : options.values)
+    flags.push_back("--value=" + value);
   for (const std::string &target : options.targets)
     flags.push_back("--target=" + target);
   flags.push_back("--precision=" + options.precision);

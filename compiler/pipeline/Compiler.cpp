@@ -91,7 +91,9 @@ void loadDialects(MLIRContext &context) {
 static LogicalResult runPhases(MLIRContext &context, const CompileOptions &options, PhaseRunner &runner) {
   OwningOpRef<ModuleOp> module;
   if (failed(runner.runStep(Phase::Import, [&] {
-        module = importModel(context, options.modelPath);
+        ImportOptions import;
+        import.values = options.values;
+        module = importModel(context, options.modelPath, import);
         return success(static_cast<bool>(module));
       })))
     return failure();

@@ -47,6 +47,9 @@ struct CompileOptions {
   /// weights.
   std::shared_ptr<const format::Bundle> refit;
 
+  /// Values of inputs, "NAME=VALUE" as `parseInputValue` of compiler/import reads them: the bundle has no such inputs.
+  std::vector<std::string> values;
+
   /// Stop after this phase and print its IR to the output path, or to standard output when it is empty.
   std::optional<Phase> stopAfter;
   bool printIrAfterAll = false;

@@ -3,6 +3,7 @@
 
 #include "runtime_lib/format/DataType.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Endian.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/xxhash.h"
 #include <cmath>
@@ -70,6 +71,24 @@ std::string checkOutput(const Case &item, size_t index, const ogc_tensor &info, 
                                    : checkLaw(expected.law, typeOf(info), actual, count);
   }
   return problem.empty() ? "" : "output '" + expected.name + "': " + problem;
+}
+
+std::string valueText(const Tensor &tensor) {
+  DataType type = DataType::Bool;
+  for (int number = 0; number <= static_cast<int>(DataType::MAX); ++number)
+    if (tensor.type == format::typeName(static_cast<DataType>(number)))
+      type = static_cast<DataType>(number);
+  std::string text;
+  size_t bytes = format::elementBytes(type);
+  for (size_t i = 0; bytes && i < tensor.data.size() / bytes; ++i) {
+    double value = format::readElement(type, tensor.data.data(), i);
+    text += i ? ", " : "";
+    if (type == DataType::I64) // a double does not hold all of them
+      text += std::to_string(static_cast<int64_t>(llvm::support::endian::read64le(tensor.data.data() + i * bytes)));
+    else
+      text += llvm::formatv(format::isFloat(type) ? "{0:e17}" : "{0:f0}", value).str();
+  }
+  return tensor.shape.empty() ? text : "[" + text + "]";
 }
 
 uint64_t bitsOf(const ogc_tensor &info, llvm::ArrayRef<char> data, uint64_t seed) {

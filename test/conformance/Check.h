@@ -17,6 +17,9 @@ struct Values {
 /// exact.
 std::string checkOutput(const Case &item, size_t index, const ogc_tensor &info, llvm::ArrayRef<char> actual);
 
+/// A tensor as `ogc compile --value` reads it.
+std::string valueText(const Tensor &tensor);
+
 /// A number for the bytes of an output in which all NaNs are the same.
 uint64_t bitsOf(const ogc_tensor &info, llvm::ArrayRef<char> data, uint64_t seed);
 

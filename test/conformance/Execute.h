@@ -18,7 +18,8 @@ struct Settings {
 };
 
 /// A line of the report: case, variant, status and message, and for a run the "bits" of all outputs.
-/// Status: right; refused (the compiler gave a reason); wrong (which output); missing (no bundle was compiled before).
+/// Status: right; given (right once the values of small integer inputs were given to the compiler, as shapes may depend on them);
+/// refused (the compiler gave a reason); wrong (which output); missing (no bundle was compiled before).
 llvm::json::Object execute(mlir::MLIRContext &context, const Trial &trial, const Settings &settings);
 
 } // namespace ogc::conformance

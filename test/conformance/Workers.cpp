@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 struct Worker {
   pid_t process = -1;
   int pipe = -1;
-  size_t next = 0, end = 0;
+  size_t first = 0, next = 0, end = 0;
   Clock::time_point deadline;
   std::string text; ///< read, and not yet a whole line
   bool hung = false;
@@ -38,8 +38,7 @@ void writeAll(int file, const std::string &text) {
   }
 }
 
-[[noreturn]] void runChild(const Worker &worker, int pipe, const WorkerLimits &limits,
-                           const std::function<std::string(size_t)> &work) {
+[[noreturn]] void runChild(const Worker &worker, int pipe, const WorkerLimits &limits, const Work &work) {
   if (limits.bytes) {
     rlimit limit{limits.bytes, limits.bytes};
     setrlimit(RLIMIT_AS, &limit);
@@ -54,8 +53,12 @@ void writeAll(int file, const std::string &text) {
   int null = open("/dev/null", O_WRONLY);
   dup2(null, STDOUT_FILENO);
   dup2(null, STDERR_FILENO);
-  for (size_t item = worker.next; item < worker.end; ++item)
-    writeAll(pipe, work(item) + "\n");
+  bool isLast = false;
+  for (size_t item = worker.next; item < worker.end && !isLast; ++item) {
+    Answer answer = work(item);
+    writeAll(pipe, answer.line + "\n");
+    isLast = answer.isLast;
+  }
   _exit(0);
 }
 
@@ -70,9 +73,7 @@ std::string describeEnd(int status, bool hung, unsigned seconds) {
 /// The pool: starts processes, reads their lines, and gives the rest of a broken batch to new ones.
 class Pool {
 public:
-  Pool(size_t count, const WorkerLimits &limits, const std::function<std::string(size_t)> &work,
-       const std::function<void(size_t, const std::string &)> &report,
-       const std::function<void(size_t, const std::string &)> &failed)
+  Pool(size_t count, const WorkerLimits &limits, const Work &work, const Listener &report, const Listener &failed)
       : limits(limits), work(work), report(report), failed(failed) {
     size_t batch = std::max<size_t>(1, limits.batch);
     for (size_t first = 0; first < count; first += batch)
@@ -98,6 +99,7 @@ private:
     Worker worker;
     std::tie(worker.next, worker.end) = ranges.back();
     ranges.pop_back();
+    worker.first = worker.next;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) || (worker.process = fork()) < 0) {
       for (size_t item = worker.next; item < worker.end; ++item)
@@ -145,25 +147,25 @@ private:
     while (waitpid(worker.process, &status, 0) < 0 && errno == EINTR)
       ;
     if (worker.next < worker.end) {
-      failed(worker.next, describeEnd(status, worker.hung, limits.seconds));
-      if (worker.next + 1 < worker.end)
-        ranges.push_back({worker.next + 1, worker.end});
+      bool handsOver = !worker.hung && WIFEXITED(status) && WEXITSTATUS(status) == 0 && worker.next != worker.first;
+      if (!handsOver)
+        failed(worker.next++, describeEnd(status, worker.hung, limits.seconds));
+      if (worker.next < worker.end)
+        ranges.push_back({worker.next, worker.end});
     }
     return false;
   }
 
   const WorkerLimits &limits;
-  const std::function<std::string(size_t)> &work;
-  const std::function<void(size_t, const std::string &)> &report, &failed;
+  const Work &work;
+  const Listener &report, &failed;
   std::vector<std::pair<size_t, size_t>> ranges; ///< to do, the first one last
   std::vector<Worker> workers;
 };
 
 } // namespace
 
-void runInProcesses(size_t count, const WorkerLimits &limits, const std::function<std::string(size_t)> &work,
-                    const std::function<void(size_t, const std::string &)> &report,
-                    const std::function<void(size_t, const std::string &)> &failed) {
+void runInProcesses(size_t count, const WorkerLimits &limits, const Work &work, const Listener &report, const Listener &failed) {
   Pool(count, limits, work, report, failed).run();
 }
 

@@ -18,12 +18,19 @@ struct WorkerLimits {
   size_t bytes = size_t(8) << 30; ///< address space of a process; 0 for any
 };
 
-/// Does the items 0 … count-1 in child processes. `work` runs in a child and returns one line of text, or nothing to give the
-/// rest of the batch to a new process. `report` gets each item's line in this process, in any order; an item whose process ended
-/// or hung before it gave one is told to `failed` with the reason: "signal 11 (Segmentation fault)", "no answer in 20 s", …
-void runInProcesses(size_t count, const WorkerLimits &limits, const std::function<std::string(size_t)> &work,
-                    const std::function<void(size_t, const std::string &)> &report,
-                    const std::function<void(size_t, const std::string &)> &failed);
+/// What an item gave: one line of text; `isLast` lets a new process do the rest of the batch.
+struct Answer {
+  std::string line;
+  bool isLast = false;
+};
+
+using Work = std::function<Answer(size_t)>;
+using Listener = std::function<void(size_t, const std::string &)>;
+
+/// Does the items 0 … count-1 in child processes. `work` runs in a child; `report` gets each item's line in this process, in any
+/// order; an item whose process ended or hung before it gave one is told to `failed` with the reason: "signal 11 (Segmentation
+/// fault)", "no answer in 20 s", …
+void runInProcesses(size_t count, const WorkerLimits &limits, const Work &work, const Listener &report, const Listener &failed);
 
 } // namespace ogc::conformance
 

@@ -1,9 +1,11 @@
 """The onnx package's backend node cases as files that ogc-conformance reads, made once for a version of the package.
 
 A folder of cases holds models/NAME.onnx, NAME.folded.onnx and NAME.half.onnx (all, or every second, of the inputs as initializers), tensors.bin with the
-bytes of all inputs and expected outputs, and cases.json, which says what lies where.
+bytes of all inputs and expected outputs, and cases.json, which says what lies where. For each string attribute of an operator one case also has
+NAME.nonsense.onnx, where the string is one that no operator knows.
 """
 import argparse
+import collections
 import contextlib
 import fcntl
 import hashlib
@@ -68,6 +70,37 @@ def with_initializers(model, arrays, chosen):
     return copy
 
 
+NONSENSE = "no_such_thing"
+
+
+def nonsense(cases):
+    """{case name: attribute}: for each operator and string attribute a case of its own to try a string that means nothing."""
+    candidates = collections.defaultdict(list)
+    for case in cases:
+        if why_not_tensors(case):
+            continue
+        for node in case.model.graph.node:
+            for attribute in node.attribute:
+                if attribute.type == onnx.AttributeProto.STRING:
+                    candidates[node.op_type, attribute.name].append(case.name)
+    chosen = {}
+    for (_, attribute), names in sorted(candidates.items(), key=lambda item: (len(item[1]), item[0])):
+        name = next((name for name in names if name not in chosen), None)
+        if name:
+            chosen[name] = attribute
+    return chosen
+
+
+def with_nonsense(model, attribute_name):
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for node in copy.graph.node:
+        for attribute in node.attribute:
+            if attribute.name == attribute_name:
+                attribute.s = NONSENSE.encode()
+    return copy
+
+
 class Writer:
     def __init__(self, folder):
         self.folder, self.size = folder, 0
@@ -82,7 +115,7 @@ class Writer:
         self.size += len(data)
         return place
 
-    def case(self, case):
+    def case(self, case, attribute):
         model, (inputs, outputs) = case.model, case.data_sets[0]
         # The node that the case is named after; an expanded case is one of the operator whose function it spells out.
         entry = {"name": case.name, "operators": sorted({node.op_type for node in model.graph.node}), "rtol": case.rtol, "atol": case.atol}
@@ -101,6 +134,9 @@ class Writer:
         for name in entry["variants"]:
             suffix = "" if name == "plain" else "." + name
             onnx.save(with_initializers(model, arrays, variants[name]) if variants[name] else model, self.folder / "models" / f"{case.name}{suffix}.onnx")
+        if attribute:
+            entry["variants"].append("nonsense")
+            onnx.save(with_nonsense(model, attribute), self.folder / "models" / f"{case.name}.nonsense.onnx")
         return entry
 
 
@@ -122,8 +158,9 @@ def write(folder):
     writer = Writer(folder)
     entries = []
     names = {case.name: case for case in cases}
+    tried = nonsense(cases)
     for case in cases:
-        entry = writer.case(case)
+        entry = writer.case(case, tried.get(case.name))
         base = names.get(re.sub(r"_expanded.*", "", case.name), case)
         (node, *_) = base.model.graph.node
         entry["operator"] = (node.domain + "." if node.domain not in ("", "ai.onnx") else "") + node.op_type

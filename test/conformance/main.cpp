@@ -78,7 +78,13 @@ int run(Arguments &arguments) {
     output.flush();
   };
   runInProcesses(
-      trials.size(), arguments.limits, [&](size_t i) { return lineOf(execute(context, trials[i], settings)); },
+      trials.size(), arguments.limits,
+      [&](size_t i) {
+        llvm::json::Object line = execute(context, trials[i], settings);
+        // A device error stays with its process: the cases after it would fail too.
+        bool isLast = line.getString("message").value_or("").starts_with("run: ");
+        return Answer{lineOf(std::move(line)), isLast};
+      },
       [&](size_t, const std::string &line) { print(line); },
       [&](size_t i, const std::string &reason) {
         print(lineOf(llvm::json::Object{

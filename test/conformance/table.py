@@ -10,10 +10,11 @@ second one; the three must give the same bits. `test/conformance/run.py` runs th
 that was right is not, or when this page is stale; `test/conformance/status.txt` has the result of each case.
 
 Right means as the package's own runner: |actual - expected| <= 1e-7 + 1e-3 |expected| (bfloat16 2^-6), integers and bools exact. Cases whose expected
-values are numpy's random numbers ({laws}) are checked for type, shape and the kind of values.
+values are numpy's random numbers ({laws}) are checked for type, shape and the kind of values. A case whose inputs decide shapes (axes, sizes, counts)
+is refused as it is, and right when the compiler is given their values: `ogc compile --value 'axes=[0, 2]'`.
 
-| | right | refused | wrong | crashed | of |
-|---|---|---|---|---|---|
+| | right | right with values given | refused | wrong | crashed | of |
+|---|---|---|---|---|---|---|
 {summary}
 """
 
@@ -34,7 +35,7 @@ def counts_row(title, values, known):
 
 def variant_cell(statuses):
     """How the folded variants of an operator's cases compare with the plain ones."""
-    counts = collections.Counter(status.results[column] for status in statuses for column in ("folded", "half") if status.results["cpu"] == "right")
+    counts = collections.Counter(status.results[column] for status in statuses for column in ("folded", "half") if status.results["cpu"] in ("right", "given"))
     counts.pop("-", None)
     others = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()) if what != "same")
     return "all same" if counts and not others else ", ".join(filter(None, [f"{counts['same']} same" if counts["same"] else "", others])) or "–"
@@ -45,7 +46,9 @@ def column_cell(statuses, column):
     if set(counts) == {"-"}:
         return "–"
     extra = ", ".join(f"{counts[what]} {what}" for what in ("wrong", "crashed", "missing") if counts[what])
-    return f"{counts['right']} of {len(statuses)}" + (f" ({extra})" if extra else "")
+    given = f"{counts['given']} with values given" if counts["given"] else ""
+    notes = ", ".join(filter(None, [given, extra]))
+    return f"{counts['right'] + counts['given']} of {len(statuses)}" + (f" ({notes})" if notes else "")
 
 
 def operator_rows(groups):
@@ -64,7 +67,7 @@ def markdown(data, statuses):
     for case in counted:
         if case["name"] in statuses:
             groups[case["operator"]].append(statuses[case["name"]])
-    known = (("right",), ("refused",), ("wrong", "missing"), ("crashed",))
+    known = (("right",), ("given",), ("refused",), ("wrong", "missing"), ("crashed",))
     summary = [counts_row(title, [status.results[column] for status in statuses.values()], known)
                for title, column in (("cpu", "cpu"), ("H200 (`scripts/gpu_test.sh`)", "cuda"))]
     laws = sum(any("law" in output for output in case["outputs"]) for case in counted)

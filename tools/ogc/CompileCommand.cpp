@@ -34,6 +34,8 @@ int runCompile(const CompileOptions &options) {
 
 void addResultOptions(CLI::App &command, CompileOptions &options) {
   command.add_option("--shapes", options.shapes, "shapes of the inputs of one graph: 'input=1x3x224x224,other=1x128'");
+  command.add_option("--value", options.values,
+                     "value of an input, which the bundle then lacks: 'axes=[0, 2]', 'keep=true' or 'sizes=@FILE' with a tensor");
   command.add_option("--target", options.targets, "targets: cpu, sm_80, sm_90, …")
       ->delimiter(',')
       ->check([](const std::string &target) { return refuseTarget(target); })

@@ -43,6 +43,11 @@ mlir::FailureOr<mlir::ElementsAttr> importRawTensor(mlir::RankedTensorType type,
 mlir::FailureOr<mlir::ElementsAttr> importTensor(mlir::MLIRContext *context, const ::onnx::TensorProto &tensor,
                                                  std::shared_ptr<const void> owner, std::string &reason);
 
+/// The dense form of a sparse tensor: values of rank 1, indices into the flat tensor [n] or of each dimension [n, rank],
+/// ascending. At most 256 MiB, since few bytes of a file can describe any size.
+mlir::FailureOr<mlir::ElementsAttr> densify(mlir::ElementsAttr values, mlir::ElementsAttr indices, llvm::ArrayRef<int64_t> dims,
+                                            llvm::StringRef name, std::string &reason);
+
 /// The type of a tensor: checks dimensions (negative, overflow) and the element type.
 mlir::FailureOr<mlir::RankedTensorType> importTensorType(mlir::MLIRContext *context, const ::onnx::TensorProto &tensor,
                                                          std::string &reason);

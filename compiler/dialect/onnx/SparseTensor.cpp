@@ -1,0 +1,79 @@
+//===- SparseTensor.cpp - sparse tensors as dense ones --------------------===//
+#include "compiler/dialect/onnx/OnnxOps.h"
+#include "compiler/dialect/onnx/Proto.h"
+
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace ogc::onnx {
+
+/// Dense tensors of more bytes are refused.
+static constexpr int64_t maxBytes = int64_t(1) << 28;
+
+/// The bytes of element `i`; `values` is dense or a resource, of whole bytes.
+static ArrayRef<char> elementBytes(ElementsAttr values, int64_t i, int64_t bytes) {
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(values))
+    return resource.getRawHandle().getBlob()->getData().slice(i * bytes, bytes);
+  auto dense = cast<DenseElementsAttr>(values);
+  return dense.getRawData().slice(dense.isSplat() ? 0 : i * bytes, bytes);
+}
+
+/// Position in the flat tensor of each value; false with a reason when one lies outside or they do not ascend.
+static bool readPositions(ElementsAttr indices, int64_t count, ArrayRef<int64_t> dims, int64_t elements,
+                          SmallVectorImpl<int64_t> &positions, std::string &reason) {
+  ShapedType type = indices.getShapedType();
+  std::optional<SmallVector<int64_t>> numbers = getInts(indices);
+  int64_t rank = dims.size();
+  bool isFlat = type.getRank() == 1 && type.getDimSize(0) == count;
+  bool isByDimension = type.getRank() == 2 && type.getDimSize(0) == count && type.getDimSize(1) == rank;
+  if (!numbers || !type.getElementType().isSignlessInteger(64) || (!isFlat && !isByDimension)) {
+    reason = "has sparse indices of the wrong type or shape";
+    return false;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t position = isFlat ? (*numbers)[i] : 0;
+    bool isInside = isByDimension || (position >= 0 && position < elements);
+    for (int64_t d = 0; isByDimension && d < rank; ++d) {
+      int64_t index = (*numbers)[i * rank + d];
+      isInside &= index >= 0 && index < dims[d];
+      position = position * dims[d] + index;
+    }
+    if (!isInside || (!positions.empty() && position <= positions.back())) {
+      reason =
+          "has sparse index " + std::to_string(i) + (isInside ? ", which is not above the one before" : " outside of the tensor");
+      return false;
+    }
+    positions.push_back(position);
+  }
+  return true;
+}
+
+FailureOr<ElementsAttr> densify(ElementsAttr values, ElementsAttr indices, ArrayRef<int64_t> dims, StringRef name,
+                                std::string &reason) {
+  Type element = values.getShapedType().getElementType();
+  unsigned bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 0;
+  if (values.getShapedType().getRank() != 1 || bits < 8) {
+    reason = "has sparse values of rank " + std::to_string(values.getShapedType().getRank()) + " and an element type of " +
+             std::to_string(bits) + " bits, expected rank 1 and whole bytes";
+    return failure();
+  }
+  int64_t elements = 1, bytes = bits / 8;
+  for (int64_t dim : dims)
+    if (dim < 0 || llvm::MulOverflow(elements, dim, elements) || elements > maxBytes / bytes) {
+      reason = "is sparse, and has a negative dimension or more than " + std::to_string(maxBytes) + " bytes when dense";
+      return failure();
+    }
+  SmallVector<int64_t> positions;
+  int64_t count = values.getNumElements();
+  if (!readPositions(indices, count, dims, elements, positions, reason))
+    return failure();
+  auto data = std::make_shared<std::vector<char>>(elements * bytes);
+  for (auto [i, position] : llvm::enumerate(positions))
+    llvm::copy(elementBytes(values, i, bytes), data->begin() + position * bytes);
+  ArrayRef<char> view(*data);
+  return importRawTensor(RankedTensorType::get(dims, element), {view, std::move(data)}, name, reason);
+}
+
+} // namespace ogc::onnx
