@@ -182,6 +182,18 @@ private:
 
 } // namespace
 
+/// The bodies of some operators are made by code of the onnx package that takes any string it does not know for one that it does.
+static bool hasKnownStrings(Operation *op, std::string &reason) {
+  StringRef opType = getOpType(op);
+  if (opType != "NegativeLogLikelihoodLoss" && opType != "SoftmaxCrossEntropyLoss")
+    return true;
+  auto reduction = op->getAttrOfType<StringAttr>("reduction");
+  if (!reduction || llvm::is_contained({"none", "sum", "mean"}, reduction.getValue()))
+    return true;
+  reason = "reduction is '" + reduction.str() + "', expected none, sum or mean";
+  return false;
+}
+
 bool hasFunctionBody(Operation *op) { return findBody(op).has_value(); }
 
 FailureOr<SmallVector<Value>> expandFunctionBody(OpBuilder &builder, Operation *op, std::string &reason) {
@@ -190,6 +202,8 @@ FailureOr<SmallVector<Value>> expandFunctionBody(OpBuilder &builder, Operation *
     reason = "has no function body";
     return failure();
   }
+  if (!hasKnownStrings(op, reason))
+    return failure();
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(op);
   return BodyBuilder(builder, op, *body, reason).run();

@@ -1,6 +1,7 @@
 //===- FormAttention.cpp - decomposed attention → one operator ------------===//
 #include "compiler/passes/normalize/Match.h"
 #include "compiler/passes/normalize/Passes.h"
+#include <limits>
 
 using namespace mlir;
 
@@ -39,19 +40,38 @@ Value stripScale(Value value, double &scale) {
   }
 }
 
-bool isZero(Value value) { return scalarOf(value) == 0.0; }
+/// A zero, or one that is cast to the type of another value.
+bool isZero(Value value) {
+  if (Operation *cast = producer(value, "CastLike"))
+    value = cast->getOperand(0);
+  return scalarOf(value) == 0.0;
+}
 
-/// The softmax over the last axis that makes a value; through where(isnan(s), 0, s), by which exporters give masked-out rows
-/// zero: so do we.
-Operation *matchSoftmax(Value value) {
+/// The mask whose rows of nothing but minus infinity a condition marks: max(mask, axis = -1, keepdims) == -inf.
+Value matchMaskedRows(Value condition) {
+  Operation *equal = onlyProducer(condition, "Equal");
+  Operation *most = equal ? onlyProducer(equal->getOperand(0), "ReduceMax") : nullptr;
+  if (!most || scalarOf(equal->getOperand(1)) != -std::numeric_limits<double>::infinity())
+    return {};
+  RankedTensorType from = staticType(most->getOperand(0)), to = staticType(most->getResult(0));
+  std::optional<SmallVector<int64_t>> axes = most->getNumOperands() > 1 ? onnx::getConstantInts(most->getOperand(1)) : std::nullopt;
+  if (!from || !to || from.getRank() != to.getRank() || !axes || axes->size() != 1)
+    return {};
+  return (*axes)[0] == -1 || (*axes)[0] == from.getRank() - 1 ? most->getOperand(0) : Value();
+}
+
+/// The softmax over the last axis that makes a value; through where(isnan(s), 0, s) and where(masked rows, 0, s), by which
+/// exporters and the body of Attention give masked-out rows zero: so do we. `marked` gets the mask of the latter.
+Operation *matchSoftmax(Value value, Value &marked) {
   Operation *softmax = producer(value, "Softmax");
   unsigned uses = 1;
   if (Operation *where = onlyProducer(value, "Where")) {
     Operation *isNaN = onlyProducer(where->getOperand(0), "IsNaN");
-    if (!isNaN || isNaN->getOperand(0) != where->getOperand(2) || !isZero(where->getOperand(1)))
+    marked = isNaN ? Value() : matchMaskedRows(where->getOperand(0));
+    if (!(isNaN ? isNaN->getOperand(0) == where->getOperand(2) : bool(marked)) || !isZero(where->getOperand(1)))
       return nullptr;
     softmax = producer(where->getOperand(2), "Softmax");
-    uses = 2;
+    uses = isNaN || producer(where->getOperand(1), "CastLike") ? 2 : 1;
   }
   if (!softmax || !softmax->getResult(0).hasNUses(uses))
     return nullptr;
@@ -84,7 +104,8 @@ bool haveSameBatch(const Parts &parts, RankedTensorType scores) {
 }
 
 std::optional<Parts> matchAttention(Operation *root) {
-  Operation *softmax = matchSoftmax(root->getOperand(0));
+  Value marked;
+  Operation *softmax = matchSoftmax(root->getOperand(0), marked);
   if (!softmax)
     return std::nullopt;
   RankedTensorType type = staticType(softmax->getResult(0));
@@ -99,6 +120,8 @@ std::optional<Parts> matchAttention(Operation *root) {
       parts.mask = add->getOperand(1 - i);
       isMatched = true;
     }
+  if (marked && marked != parts.mask)
+    return std::nullopt;
   // The operator multiplies q and k by the root of the scale each.
   if (!isMatched || !isa<FloatType>(type.getElementType()) || !(parts.scale > 0) || !haveSameBatch(parts, type))
     return std::nullopt;

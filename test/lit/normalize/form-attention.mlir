@@ -64,6 +64,34 @@ func.func @grouped(%q: tensor<1x4x6x16xf32>, %k: tensor<1x2x5x16xf32>, %v: tenso
   return %4 : tensor<1x4x6x16xf32>
 }
 
+// The body of Attention gives rows whose keys are all masked out zero; so does the operator. The mask that is looked at must be the one that is added.
+// CHECK-LABEL: func @masked_rows
+// CHECK:       "onnx.Attention"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}})
+// CHECK:       onnx.Softmax
+// CHECK-NOT:   onnx.Attention
+// CHECK:       return
+func.func @masked_rows(%q: tensor<1x2x4x8xf32>, %kt: tensor<1x2x8x6xf32>, %v: tensor<1x2x6x8xf32>, %mask: tensor<4x6xf32>, %other: tensor<4x6xf32>)
+    -> (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>) {
+  %axis = onnx.constant {value = dense<-1> : tensor<1xi64>} : tensor<1xi64>
+  %inf = onnx.constant {value = dense<0xFF800000> : tensor<1xf32>} : tensor<1xf32>
+  %zero = onnx.constant {value = dense<0.0> : tensor<1xf32>} : tensor<1xf32>
+  %0 = "onnx.MatMul"(%q, %kt) : (tensor<1x2x4x8xf32>, tensor<1x2x8x6xf32>) -> tensor<1x2x4x6xf32>
+  %1 = "onnx.Add"(%0, %mask) : (tensor<1x2x4x6xf32>, tensor<4x6xf32>) -> tensor<1x2x4x6xf32>
+  %2 = "onnx.Softmax"(%1) {axis = -1 : i64} : (tensor<1x2x4x6xf32>) -> tensor<1x2x4x6xf32>
+  %3 = "onnx.ReduceMax"(%mask, %axis) {keepdims = 1 : i64, noop_with_empty_axes = 0 : i64} : (tensor<4x6xf32>, tensor<1xi64>) -> tensor<4x1xf32>
+  %4 = "onnx.Equal"(%3, %inf) : (tensor<4x1xf32>, tensor<1xf32>) -> tensor<4x1xi1>
+  %5 = "onnx.Where"(%4, %zero, %2) : (tensor<4x1xi1>, tensor<1xf32>, tensor<1x2x4x6xf32>) -> tensor<1x2x4x6xf32>
+  %6 = "onnx.MatMul"(%5, %v) : (tensor<1x2x4x6xf32>, tensor<1x2x6x8xf32>) -> tensor<1x2x4x8xf32>
+  %7 = "onnx.MatMul"(%q, %kt) : (tensor<1x2x4x8xf32>, tensor<1x2x8x6xf32>) -> tensor<1x2x4x6xf32>
+  %8 = "onnx.Add"(%7, %mask) : (tensor<1x2x4x6xf32>, tensor<4x6xf32>) -> tensor<1x2x4x6xf32>
+  %9 = "onnx.Softmax"(%8) {axis = -1 : i64} : (tensor<1x2x4x6xf32>) -> tensor<1x2x4x6xf32>
+  %10 = "onnx.ReduceMax"(%other, %axis) {keepdims = 1 : i64, noop_with_empty_axes = 0 : i64} : (tensor<4x6xf32>, tensor<1xi64>) -> tensor<4x1xf32>
+  %11 = "onnx.Equal"(%10, %inf) : (tensor<4x1xf32>, tensor<1xf32>) -> tensor<4x1xi1>
+  %12 = "onnx.Where"(%11, %zero, %9) : (tensor<4x1xi1>, tensor<1xf32>, tensor<1x2x4x6xf32>) -> tensor<1x2x4x6xf32>
+  %13 = "onnx.MatMul"(%12, %v) : (tensor<1x2x4x6xf32>, tensor<1x2x6x8xf32>) -> tensor<1x2x4x8xf32>
+  return %6, %13 : tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>
+}
+
 // The probabilities are an output of their own, the softmax is over another axis, the scale is negative, a batch is broadcast: not attention.
 // CHECK-LABEL: func @kept
 // CHECK-NOT:   onnx.Attention
