@@ -49,8 +49,9 @@ void addFusePasses(OpPassManager &manager) {
   manager.addPass(createCSEPass());
   manager.addNestedPass<func::FuncOp>(createMergeMatmuls());
   manager.addNestedPass<func::FuncOp>(createFuseRegions());
-  manager.addPass(createFoldConstantsPass());
+  // Regions over constants are computed by the kernels that they would have been, so their schedules are chosen before.
   manager.addNestedPass<func::FuncOp>(createSelectSchedule());
+  manager.addPass(createFoldConstantsPass());
   manager.addPass(createOutlineKernels());
 }
 

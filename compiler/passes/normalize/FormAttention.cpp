@@ -54,7 +54,8 @@ Value matchMaskedRows(Value condition) {
   if (!most || scalarOf(equal->getOperand(1)) != -std::numeric_limits<double>::infinity())
     return {};
   RankedTensorType from = staticType(most->getOperand(0)), to = staticType(most->getResult(0));
-  std::optional<SmallVector<int64_t>> axes = most->getNumOperands() > 1 ? onnx::getConstantInts(most->getOperand(1)) : std::nullopt;
+  std::optional<SmallVector<int64_t>> axes =
+      most->getNumOperands() > 1 ? onnx::getConstantInts(most->getOperand(1)) : std::nullopt;
   if (!from || !to || from.getRank() != to.getRank() || !axes || axes->size() != 1)
     return {};
   return (*axes)[0] == -1 || (*axes)[0] == from.getRank() - 1 ? most->getOperand(0) : Value();
