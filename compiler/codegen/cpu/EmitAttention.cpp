@@ -58,6 +58,8 @@ public:
     factors = kernel.scratch(f32, blockRows);
     if (copiesQueries)
       queryRows = kernel.scratch(f32, blockRows * depth);
+    if (usesDots && key.strides[3] != 1)
+      keyRow = kernel.scratch(tensorType(op.getKey()).getElementType(), depth);
     if (!usesDots)
       keyPanel = kernel.scratch(f32, depth * scoreTile.columns());
     if (packsValues)
@@ -187,21 +189,55 @@ private:
       Value rows = copiesQueries ? queryRows : kernel.input(query.root);
       return kernel.loop(kernel.constant(0), kernel.constant(keys), 1, [&](Value t) {
         Value keyBase = math.add(loc, base, math.mul(loc, t, key.strides[1]));
-        Value dot = reduce(kernel.constant(depth), constantF32(0), [&](Value d, Value sum) -> Value {
-          Value a = load(rows, math.add(loc, from, d));
-          Value b = toF32(load(kernel.input(key.root), math.add(loc, keyBase, math.mul(loc, d, key.strides[3]))));
-          return arith::AddFOp::create(builder, loc, sum, arith::MulFOp::create(builder, loc, a, b),
-                                       arith::FastMathFlags::reassoc);
+        if (!keyRow) {
+          store(emitDot(rows, from, kernel.input(key.root), keyBase), scores, math.add(loc, to, t));
+          return success();
+        }
+        LogicalResult copied = kernel.loop(kernel.constant(0), kernel.constant(depth), 1, [&](Value d) {
+          store(load(kernel.input(key.root), math.add(loc, keyBase, math.mul(loc, d, key.strides[3]))), keyRow, d);
+          return success();
         });
-        store(dot, scores, math.add(loc, to, t));
-        return success();
+        store(emitDot(rows, from, keyRow, kernel.constant(0)), scores, math.add(loc, to, t));
+        return copied;
       });
     });
   }
 
+  /// The product of two dense rows of `depth` elements. The order of the additions is written out, since the vectorizer's would
+  /// depend on the layout of the keys: a value must not.
+  Value emitDot(Value left, Value leftBase, Value right, Value rightBase) {
+    int64_t lanes = kernel.target.lanes, whole = depth / lanes * lanes;
+    Value sum = constantF32(0);
+    if (whole) {
+      auto wide = VectorType::get({lanes}, f32), narrow = wide.clone(cast<MemRefType>(right.getType()).getElementType());
+      Value zeros = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(wide, 0.0f));
+      Value partial = reduce(0, whole, lanes, zeros, [&](Value d, Value partial) -> Value {
+        Value a = vector::LoadOp::create(builder, loc, wide, left, math.add(loc, leftBase, d));
+        Value b = vector::LoadOp::create(builder, loc, narrow, right, math.add(loc, rightBase, d));
+        if (narrow != wide)
+          b = arith::ExtFOp::create(builder, loc, wide, b);
+        return vector::FMAOp::create(builder, loc, a, b, partial);
+      });
+      sum = vector::ReductionOp::create(builder, loc, vector::CombiningKind::ADD, partial, arith::FastMathFlags::reassoc);
+    }
+    return reduce(whole, depth, 1, sum, [&](Value d, Value partial) -> Value {
+      Value a = load(left, math.add(loc, leftBase, d)), b = toF32(load(right, math.add(loc, rightBase, d)));
+      return math::FmaOp::create(builder, loc, a, b, partial);
+    });
+  }
+
+  /// A sequential reduction over constant bounds.
+  Value reduce(int64_t lower, int64_t upper, int64_t step, Value init, function_ref<Value(Value, Value)> body) {
+    return reduce(kernel.constant(lower), kernel.constant(upper), kernel.constant(step), init, body);
+  }
+
   /// A sequential reduction over [0, count).
   Value reduce(Value count, Value init, function_ref<Value(Value, Value)> body) {
-    auto loop = scf::ForOp::create(builder, loc, kernel.constant(0), count, kernel.constant(1), init);
+    return reduce(kernel.constant(0), count, kernel.constant(1), init, body);
+  }
+
+  Value reduce(Value lower, Value upper, Value step, Value init, function_ref<Value(Value, Value)> body) {
+    auto loop = scf::ForOp::create(builder, loc, lower, upper, step, init);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
     Value next = body(loop.getInductionVar(), loop.getRegionIterArgs()[0]);
@@ -326,7 +362,7 @@ private:
   MicroTile scoreTile{}, valueTile{};
   int64_t batches, queries, heads, depth, keys, keyHeads, valueDepth, scoreStride = 0, blocks = 1;
   bool usesDots = false, copiesQueries = false, packsValues = false;
-  Value scores, factors, queryRows, keyPanel, valuePanel;
+  Value scores, factors, queryRows, keyPanel, keyRow, valuePanel;
   Value batch, head, keyHead, rowBegin, rowEnd;
 };
 
