@@ -154,7 +154,10 @@ std::optional<SmallVector<ElementsAttr>> foldOperator(onnx::OnnxOp op) {
         return std::nullopt;
     }
     results = foldMovement(op, inputs);
-    if (!results)
+    bool hasManyFloats = llvm::any_of(inputs, [](const std::optional<Tensor> &input) {
+      return input && input->isFloat() && static_cast<int64_t>(input->size()) > maxFoldedFloats;
+    });
+    if (!results && !hasManyFloats)
       results = foldArithmetic(op, inputs);
   }
   if (!results || static_cast<int>(results->size()) != op.numOutputs())

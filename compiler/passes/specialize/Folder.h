@@ -8,6 +8,9 @@ namespace ogc::specialize {
 
 /// Largest tensor, in elements, that is folded here.
 constexpr int64_t maxFoldedElements = 4096;
+/// The same for arithmetic on floats: the scales that shapes are computed from. Larger tensors are weights, and computed by the
+/// kernels that would compute them at run time, so that a value does not depend on what else is constant.
+constexpr int64_t maxFoldedFloats = 16;
 
 /// The results of an operator with known operands, or nothing when it cannot be folded here. Its result types must be inferred.
 std::optional<llvm::SmallVector<mlir::ElementsAttr>> foldOperator(onnx::OnnxOp op);
