@@ -13,8 +13,8 @@ struct Values {
 };
 
 /// Why an output is wrong, on one line; empty where it is right. As the onnx package's runner: |actual - expected| <= atol + rtol
-/// · |expected|, with at least 2^-6 for bfloat16, NaN where NaN is expected, shapes and types the same; integers and bools are
-/// exact.
+/// · |expected|, with at least 2^-6 for bfloat16 and 2^-9 for float16, NaN where NaN is expected, shapes and types the same;
+/// integers and bools are exact.
 std::string checkOutput(const Case &item, size_t index, const ogc_tensor &info, llvm::ArrayRef<char> actual);
 
 /// A tensor as `ogc compile --value` reads it.

@@ -9,8 +9,8 @@ What `ogc` does with the backend node cases of the onnx package {onnx}: {total} 
 second one; the three must give the same bits. `test/conformance/run.py` runs the cases and writes this page, and `scripts/test.sh` fails when a case
 that was right is not, or when this page is stale; `test/conformance/status.txt` has the result of each case.
 
-Right means as the package's own runner: |actual - expected| <= 1e-7 + 1e-3 |expected| (bfloat16 2^-6), integers and bools exact. Cases whose expected
-values are numpy's random numbers ({laws}) are checked for type, shape and the kind of values. A case whose inputs decide shapes (axes, sizes, counts)
+Right means as the package's own runner: |actual - expected| <= 1e-7 + 1e-3 |expected| (bfloat16 2^-6, two units in the last place; here also float16,
+2^-9), integers and bools exact. Cases whose expected values are numpy's random numbers ({laws}) are checked for type, shape and the kind of values. A case whose inputs decide shapes (axes, sizes, counts)
 is refused as it is, and right when the compiler is given their values: `ogc compile --value 'axes=[0, 2]'`.
 
 | | right | right with values given | refused | wrong | crashed | of |
