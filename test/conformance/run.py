@@ -94,7 +94,7 @@ def compare(old, new):
         before = old.get(name, Status())
         for column in ("cpu", "folded", "half"):
             now, then = status.results[column], before.results[column]
-            if now in ("wrong", "crashed", "missing") or (then in ("right", "same", "given") and now not in (then, "right")):
+            if now in ("wrong", "crashed", "missing") or (then in ("right", "same", "given") and now not in (then, "right", "same")):
                 worse.append(f"{name}: {column} is {now}, on record {then}: {status.reason}")
             elif now != then or (now in ("refused", "given") and status.reason != before.reason):
                 stale.append(f"{name}: {column} is {now} ({status.reason}), on record {then} ({before.reason})")

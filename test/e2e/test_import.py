@@ -302,3 +302,55 @@ def test_old_forms_that_are_refused(ogc, tmp_path, op, attributes, words):
     message = problems(ogc, model, tmp_path)
     for word in words:
         assert word in message, message
+
+
+# ------------------------------------------------------------------------------------------- values of inputs, sparse initializers
+
+def sum_over_axes():
+    node = helper.make_node("ReduceSum", ["x", "axes"], ["y"], name="sum", keepdims=0)
+    return harness.make_model([node], {"x": (F32, (2, 3, 4)), "axes": (I64, (1,))}, {"y": (F32, None)})
+
+
+@pytest.mark.parametrize("value", ["axes=[1]", "axes=@axes.pb"])
+def test_value_of_an_input(ogc, tmp_path, value):
+    """The input is a constant, and the bundle has none of its name."""
+    axes = np.array([1], np.int64)
+    (tmp_path / "axes.pb").write_bytes(numpy_helper.from_array(axes).SerializeToString())
+    bundle = ogc.compile(save(sum_over_axes(), tmp_path), tmp_path / "m.ogc", value=value.replace("@", f"@{tmp_path}/"))
+    assert [entry["name"] for entry in ogc.inspect(bundle)["graphs"][0]["inputs"]] == ["x"]
+    harness.check_outputs(ogc.run(bundle, {"x": X}), {"y": X.sum(1)}, 1e-6)
+
+
+@pytest.mark.parametrize("value, words", [
+    ("axes=[1.5]", ["'axes'", "'1.5'"]), ("axes=[1, 2]", ["'axes'", "tensor<2xi64>"]), ("axes=[1", ["not closed"]), ("other=1", ["no input 'other'", "'axes'"]),
+    ("x=[[1], [2, 3]]", ["lists of 1 and of 2"]), ("axes=@absent.pb", ["cannot be read"]),
+])
+def test_bad_value_of_an_input(ogc, tmp_path, value, words):
+    with pytest.raises(harness.OgcError) as caught:
+        ogc.compile(save(sum_over_axes(), tmp_path), tmp_path / "m.ogc", value=value)
+    assert caught.value.code == 1
+    for word in words:
+        assert word in caught.value.message, caught.value.message
+
+
+def sparse_model(values, indices, dims):
+    model = harness.make_model([helper.make_node("Add", ["x", "s"], ["y"])], {"x": (F32, (2, 3))}, {"y": (F32, (2, 3))})
+    tensor = helper.make_sparse_tensor(numpy_helper.from_array(np.array(values, np.float32), "s"), numpy_helper.from_array(np.array(indices, np.int64)), dims)
+    model.graph.sparse_initializer.append(tensor)
+    return model
+
+
+@pytest.mark.parametrize("indices", [[1, 5], [[0, 1], [1, 2]]], ids=["flat", "by dimension"])
+def test_sparse_initializers(ogc, tmp_path, indices):
+    text = ir(ogc, sparse_model([1.5, -2], indices, [2, 3]), tmp_path)
+    assert "dense<[[0.000000e+00, 1.500000e+00, 0.000000e+00], [0.000000e+00, 0.000000e+00, -2.000000e+00]]>" in text
+
+
+@pytest.mark.parametrize("indices, dims, words", [
+    ([1, 6], [2, 3], ["sparse index 1 outside"]), ([5, 1], [2, 3], ["sparse index 1", "not above"]), ([1], [2, 3], ["sparse indices"]),
+    ([1, 5], [2**40, 2**20], ["is sparse", "bytes when dense"]),
+], ids=["outside", "order", "count", "size"])
+def test_bad_sparse_initializers(ogc, tmp_path, indices, dims, words):
+    message = problems(ogc, sparse_model([1.5, -2], indices, dims), tmp_path)
+    for word in ["'s'", *words]:
+        assert word in message, message
