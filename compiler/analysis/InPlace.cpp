@@ -23,19 +23,9 @@ static bool staysAtItsElement(Value value) {
   });
 }
 
-/// Rows are read in several passes, programs in ways of their own.
-static bool readsEachElementOnce(kern::KernelOp kernel) {
-  switch (kernel.getSchedule()) {
-  case kern::Schedule::Pointwise:
-  case kern::Schedule::Matmul:
-  case kern::Schedule::Conv:
-  case kern::Schedule::DepthwiseConv:
-  case kern::Schedule::Attention:
-    return true;
-  default:
-    return false;
-  }
-}
+/// Rows are read in several passes, programs in ways of their own; products and convolutions of the cpu target keep partial sums in
+/// the result until the epilogue reads its operands.
+static bool readsEachElementOnce(kern::KernelOp kernel) { return kernel.getSchedule() == kern::Schedule::Pointwise; }
 
 SmallVector<unsigned> inPlaceArguments(kern::KernelOp kernel) {
   Block &body = kernel.getBody().front();
