@@ -7,9 +7,7 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -66,54 +64,6 @@ struct Log10FromLog : OpRewritePattern<math::Log10Op> {
     Value natural = math::LogOp::create(rewriter, op.getLoc(), op.getOperand());
     Value factor = floatConstant(rewriter, op.getLoc(), op.getType(), 0.43429448190325182765);
     rewriter.replaceOpWithNewOp<arith::MulFOp>(op, natural, factor);
-    return success();
-  }
-};
-
-/// f64 remainder by long division, exact for every quotient: the divisor is doubled up to the dividend and halved again.
-struct LongRemainder : OpRewritePattern<arith::RemFOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(arith::RemFOp op, PatternRewriter &rewriter) const override {
-    if (!op.getType().isF64())
-      return failure();
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Type f64 = op.getType();
-    auto number = [&](double v) { return floatConstant(b, b.getLoc(), f64, v); };
-    auto compare = [&](arith::CmpFPredicate p, Value l, Value r) -> Value { return arith::CmpFOp::create(b, p, l, r); };
-    auto select = [&](Value c, Value l, Value r) -> Value { return arith::SelectOp::create(b, c, l, r); };
-    Value x = op.getLhs(), infinity = number(std::numeric_limits<double>::infinity()), half = number(0.5);
-    Value size = math::AbsFOp::create(b, x), divisor = math::AbsFOp::create(b, op.getRhs());
-    Value hasResult = arith::AndIOp::create(b, compare(arith::CmpFPredicate::OLT, size, infinity),
-                                            compare(arith::CmpFPredicate::OGT, divisor, number(0)));
-    Value isInfinite = compare(arith::CmpFPredicate::OEQ, divisor, infinity);
-    Value divides = arith::AndIOp::create(b, hasResult, compare(arith::CmpFPredicate::OLT, divisor, infinity));
-    Value dividend = select(divides, size, number(0));
-    divisor = select(divides, divisor, number(1));
-    auto grow = scf::WhileOp::create(
-        b, TypeRange{f64}, ValueRange{divisor},
-        [&](OpBuilder &inner, Location loc, ValueRange v) {
-          Value limit = arith::MulFOp::create(inner, loc, dividend, half);
-          Value goesOn = arith::CmpFOp::create(inner, loc, arith::CmpFPredicate::OLE, v[0], limit);
-          scf::ConditionOp::create(inner, loc, goesOn, v);
-        },
-        [&](OpBuilder &inner, Location loc, ValueRange v) {
-          scf::YieldOp::create(inner, loc, ValueRange{arith::AddFOp::create(inner, loc, v[0], v[0])});
-        });
-    auto shrink = scf::WhileOp::create(
-        b, TypeRange{f64, f64}, ValueRange{grow.getResult(0), dividend},
-        [&](OpBuilder &inner, Location loc, ValueRange v) {
-          Value goesOn = arith::CmpFOp::create(inner, loc, arith::CmpFPredicate::OGE, v[0], divisor);
-          scf::ConditionOp::create(inner, loc, goesOn, v);
-        },
-        [&](OpBuilder &inner, Location loc, ValueRange v) {
-          Value fits = arith::CmpFOp::create(inner, loc, arith::CmpFPredicate::OGE, v[1], v[0]);
-          Value less = arith::SubFOp::create(inner, loc, v[1], v[0]);
-          Value rest = arith::SelectOp::create(inner, loc, fits, less, v[1]);
-          scf::YieldOp::create(inner, loc, ValueRange{arith::MulFOp::create(inner, loc, v[0], half), rest});
-        });
-    Value rest = math::CopySignOp::create(b, shrink.getResult(1), x); // a zero keeps the sign of the dividend
-    Value result = select(hasResult, select(isInfinite, x, rest), number(std::numeric_limits<double>::quiet_NaN()));
-    rewriter.replaceOp(op, result);
     return success();
   }
 };
@@ -229,7 +179,7 @@ LogicalResult lowerMath(ModuleOp module, const CpuTarget &target) {
   populateMathPolynomialApproximationPatterns(patterns);
   populateAccurateMathPatterns(patterns);
   arith::populateExpandBFloat16Patterns(patterns);
-  patterns.add<Log10FromLog, RemainderInDouble, LongRemainder>(context);
+  patterns.add<Log10FromLog, RemainderInDouble>(context);
   if (!target.hasF16C)
     patterns.add<ExpandHalfExt, ExpandHalfTrunc>(context);
   if (failed(applyPatternsGreedily(module, std::move(patterns))))
