@@ -63,10 +63,13 @@ private:
       for (const auto *symbol : *binding->symbols())
         symbols.push_back(builder_.getStringAttr(symbol->str()));
       const fb::Slice &place = *binding->slice();
+      DenseI64ArrayAttr extent;
+      if (const fb::Slice *runTime = binding->extent())
+        extent = builder_.getDenseI64ArrayAttr({binding->extent_dim(), static_cast<int64_t>(runTime->offset_bytes())});
       attributes.push_back(cg::BindingAttr::get(
           builder_.getContext(), builder_.getStringAttr(binding->name()->str()), tensorType(binding->type(), *binding->shape()),
           builder_.getArrayAttr(symbols), static_cast<cg::Section>(place.section()), static_cast<int64_t>(place.offset_bytes()),
-          static_cast<int64_t>(place.size_bytes())));
+          static_cast<int64_t>(place.size_bytes()), extent));
     }
     return builder_.getArrayAttr(attributes);
   }

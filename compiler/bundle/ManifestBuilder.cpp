@@ -34,8 +34,11 @@ SectionSizes sectionSizes(ModuleOp module) {
   for (auto graph : module.getOps<cg::GraphOp>()) {
     cover(cg::Section::Scratch, 0, graph.getScratchBytes());
     for (ArrayAttr bindings : {graph.getInputs(), graph.getOutputs()})
-      for (auto binding : bindings.getAsRange<cg::BindingAttr>())
+      for (auto binding : bindings.getAsRange<cg::BindingAttr>()) {
         cover(binding.getSection(), binding.getOffsetBytes(), binding.getSizeBytes());
+        if (DenseI64ArrayAttr extent = binding.getExtent())
+          cover(binding.getSection(), extent[1], sizeof(int64_t));
+      }
     for (Operation &op : graph.getBody().front())
       for (cg::SliceAttr slice : cg::nodeSlices(&op))
         cover(slice.getSection(), slice.getOffsetBytes(), slice.getSizeBytes());
@@ -190,7 +193,15 @@ ManifestBuilder::buildBindings(cg::GraphOp graph, ArrayAttr bindings, ArrayRef<s
     VectorOffset<const fb::BindingUse *> useVector;
     if (itsUses)
       useVector = builder_.CreateVectorOfStructs(*itsUses);
-    offsets.push_back(fb::CreateBinding(builder_, name, type, shape, symbolVector, &slice, useVector));
+    uint32_t extentDim = 0;
+    std::optional<fb::Slice> extent;
+    if (DenseI64ArrayAttr runTime = binding.getExtent()) {
+      extentDim = static_cast<uint32_t>(runTime[0]);
+      extent.emplace(static_cast<uint64_t>(runTime[1]), sizeof(int64_t), static_cast<fb::Section>(binding.getSection()),
+                     fb::Access::Read);
+    }
+    offsets.push_back(
+        fb::CreateBinding(builder_, name, type, shape, symbolVector, &slice, useVector, extentDim, extent ? &*extent : nullptr));
   }
   return builder_.CreateVector(offsets);
 }

@@ -25,6 +25,7 @@ void addSpecializePasses(const CompileOptions &options, OpPassManager &manager) 
   specialize.shapes = llvm::join(options.shapes, ";");
   manager.addPass(specialize::createSpecializeShapes(specialize));
   manager.addNestedPass<func::FuncOp>(specialize::createFoldShapes());
+  manager.addNestedPass<func::FuncOp>(specialize::createBoundExtents());
   manager.addNestedPass<func::FuncOp>(specialize::createVerifyStatic());
   specialize::DeclareStateOptions state;
   state.states = llvm::join(options.states, ";");

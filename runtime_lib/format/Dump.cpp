@@ -133,6 +133,8 @@ void writeBindings(JsonWriter &json, const char *key, const flatbuffers::Vector<
       json.value(dim);
     json.endArray();
     writeStrings(json, "symbols", *binding->symbols());
+    if (binding->extent())
+      json.field("run_time_dim", binding->extent_dim());
     json.field("bytes", binding->slice()->size_bytes()).endObject();
   }
   json.endArray();
@@ -230,17 +232,25 @@ double scratchRatio(const fb::Graph &graph) {
   return static_cast<double>(graph.scratch_bytes()) / static_cast<double>(graph.scratch_bound_bytes());
 }
 
-std::string shapeText(const fb::Binding &binding, bool withSymbols) {
-  if (binding.shape()->size() == 0)
-    return "scalar";
-  std::string text;
-  for (unsigned i = 0; i < binding.shape()->size(); ++i) {
-    text += i ? "x" : "";
-    if (withSymbols && binding.symbols()->Get(i)->size() != 0)
-      text += binding.symbols()->Get(i)->str() + "=";
-    text += std::to_string(binding.shape()->Get(i));
-  }
+/// "1x3x224", with a prefix for each dimension.
+template <typename Prefix> static std::string joinShape(const int64_t *shape, size_t rank, Prefix prefix) {
+  std::string text = rank == 0 ? "scalar" : "";
+  for (size_t i = 0; i < rank; ++i)
+    text += (i ? "x" : "") + prefix(static_cast<unsigned>(i)) + std::to_string(shape[i]);
   return text;
+}
+
+std::string shapeText(const fb::Binding &binding, bool withSymbols) {
+  return joinShape(binding.shape()->data(), binding.shape()->size(), [&](unsigned i) {
+    // An extent that a run decides has a bound.
+    std::string bound = binding.extent() && binding.extent_dim() == i ? "<=" : "";
+    bool isNamed = withSymbols && binding.symbols()->Get(i)->size() != 0;
+    return (isNamed ? binding.symbols()->Get(i)->str() + "=" : std::string()) + bound;
+  });
+}
+
+std::string shapeText(const std::vector<int64_t> &shape) {
+  return joinShape(shape.data(), shape.size(), [](unsigned) { return std::string(); });
 }
 
 std::string dumpText(const Bundle &bundle, bool nodes) {

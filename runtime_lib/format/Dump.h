@@ -21,6 +21,7 @@ double scratchRatio(const fb::Graph &graph);
 
 /// "1x3x224x224", "scalar" for no dimensions; with `symbols`, "batch=1x3x224x224".
 std::string shapeText(const fb::Binding &binding, bool withSymbols);
+std::string shapeText(const std::vector<int64_t> &shape);
 
 /// Readable text; with `nodes`, every node, its slices and its edges.
 std::string dumpText(const Bundle &bundle, bool nodes);

@@ -73,6 +73,10 @@ private:
                        std::to_string(binding->shape()->size()));
       if (!isTensorOfBytes(binding->type(), *binding->shape(), binding->slice()->size_bytes()))
         return invalid(what + "has a size that is not that of its shape and type");
+      if (const fb::Slice *extent = binding->extent())
+        if (!isInside(*extent) || extent->size_bytes() != sizeof(int64_t) || extent->offset_bytes() % sizeof(int64_t) != 0 ||
+            extent->section() != binding->slice()->section() || binding->extent_dim() >= binding->shape()->size())
+          return invalid(what + "has an extent that is no number of its section");
     }
     return Status();
   }

@@ -2,6 +2,7 @@
 #include "runtime_lib/include/ogc/runtime.h"
 
 #include "runtime_lib/src/driver/Driver.h"
+#include "runtime_lib/src/driver/OutputShape.h"
 
 #include <algorithm>
 #include <atomic>
@@ -415,6 +416,23 @@ ogc_code ogc_run_async(ogc_context *context, size_t graph) {
 
 ogc_code ogc_context_synchronize(ogc_context *context) {
   return guardedContext(context, [&] { return context->context->synchronize(); });
+}
+
+ogc_code ogc_output_shape(ogc_context *context, size_t graph, size_t index, int64_t *out_shape, size_t rank) {
+  return guardedContext(context, [&]() -> Status {
+    ogc::Result<const fb::Binding *> binding = findBinding(context->engine->bundle(), graph, index, false);
+    if (!binding.ok())
+      return binding.status();
+    size_t expected = binding.value()->shape()->size();
+    if ((!out_shape && rank != 0) || rank != expected)
+      return invalid("'" + binding.value()->name()->str() + "' has rank " + std::to_string(expected) +
+                     ", the shape has room for " + std::to_string(out_shape ? rank : 0));
+    ogc::Result<std::vector<int64_t>> shape = ogc::runtime::readShape(*context->context, *binding.value());
+    if (!shape.ok())
+      return shape.status();
+    std::copy(shape.value().begin(), shape.value().end(), out_shape);
+    return Status();
+  });
 }
 
 void *ogc_context_stream(const ogc_context *context) { return context ? context->context->stream() : nullptr; }

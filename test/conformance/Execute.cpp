@@ -74,6 +74,10 @@ public:
       ogc_tensor info;
       if (ogc_bundle_output(file, 0, i, &info))
         return "run: " + std::string(ogc_last_error());
+      std::vector<int64_t> shape(info.rank);
+      if (ogc_output_shape(context, 0, i, shape.data(), shape.size()))
+        return "run: " + std::string(ogc_last_error());
+      takeShape(info, data, shape);
       bits = bitsOf(info, data, bits);
       if (wrong.empty())
         wrong = checkOutput(item, i, info, data);
@@ -82,6 +86,15 @@ public:
   }
 
 private:
+  /// An output whose extent the run decides lies in its shape at the start of the buffer.
+  static void takeShape(ogc_tensor &info, std::vector<char> &data, const std::vector<int64_t> &shape) {
+    for (size_t d = 0; d < info.rank; ++d)
+      if (info.shape[d] != 0)
+        info.bytes = info.bytes / static_cast<size_t>(info.shape[d]) * static_cast<size_t>(shape[d]);
+    info.shape = shape.data();
+    data.resize(info.bytes);
+  }
+
   bool bindInputs() {
     for (size_t i = 0; i < ogc_bundle_input_count(file, 0); ++i) {
       ogc_tensor info;

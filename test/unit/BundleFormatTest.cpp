@@ -70,7 +70,7 @@ TEST(BundleFormat, NamesTheVersionsItReads) {
   header.headerChecksum = format::checksum(&header, offsetof(format::FileHeader, headerChecksum));
   std::memcpy(file.data(), &header, sizeof header);
   Code code;
-  EXPECT_EQ(open(file, &code), "format version 99 is not supported, expected 1 to 1");
+  EXPECT_EQ(open(file, &code), "format version 99 is not supported, expected 1 to 2");
   EXPECT_EQ(code, Code::Unsupported);
 }
 

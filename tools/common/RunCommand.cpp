@@ -1,6 +1,7 @@
 //===- RunCommand.cpp - ogc run -------------------------------------------===//
 #include "runtime_lib/format/DataType.h"
 #include "runtime_lib/format/Dump.h"
+#include "runtime_lib/src/driver/OutputShape.h"
 #include "tools/common/Commands.h"
 #include "tools/common/FileNames.h"
 #include "tools/common/Npy.h"
@@ -20,7 +21,7 @@ struct RunOptions : SessionOptions {
 };
 
 /// One line for a person: type, shape, range and the first values.
-void printSummary(const fb::Binding &binding, const std::vector<std::byte> &data) {
+void printSummary(const fb::Binding &binding, const std::vector<int64_t> &shape, const std::vector<std::byte> &data) {
   size_t count = data.size() / format::elementBytes(binding.type());
   double low = INFINITY, high = -INFINITY, sum = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -29,7 +30,7 @@ void printSummary(const fb::Binding &binding, const std::vector<std::byte> &data
     high = std::fmax(high, value);
     sum += value;
   }
-  std::printf("%s: %s %s", binding.name()->c_str(), format::typeName(binding.type()), format::shapeText(binding, false).c_str());
+  std::printf("%s: %s %s", binding.name()->c_str(), format::typeName(binding.type()), format::shapeText(shape).c_str());
   if (count != 0)
     std::printf(", min %.6g, mean %.6g, max %.6g, first", low, sum / static_cast<double>(count), high);
   for (size_t i = 0; i < std::min<size_t>(count, 4); ++i)
@@ -70,15 +71,25 @@ Status run(const RunOptions &options) {
     OGC_RETURN_IF_ERROR(makeFolder(options.outputDir));
   for (unsigned i = 0; i < bindings.size(); ++i) {
     const fb::Binding &binding = *bindings.Get(i);
-    const std::vector<std::byte> &data = outputs[i];
-    printSummary(binding, data);
+    std::vector<std::byte> &data = outputs[i];
+    Result<std::vector<int64_t>> shape = runtime::readShape(*context.value(), binding);
+    if (!shape.ok())
+      return shape.status();
+    if (options.steps > 1) {
+      if (binding.extent())
+        return Status(Code::InvalidArgument,
+                      "output '" + names[i] + "' may have another shape in every step: run one step at a time");
+      shape.value().insert(shape.value().begin(), static_cast<int64_t>(options.steps));
+    }
+    size_t bytes = format::elementBytes(binding.type());
+    for (int64_t extent : shape.value())
+      bytes *= static_cast<size_t>(extent);
+    data.resize(bytes);
+    printSummary(binding, shape.value(), data);
     if (options.outputDir.empty())
       continue;
-    std::vector<int64_t> shape(binding.shape()->begin(), binding.shape()->end());
-    if (options.steps > 1)
-      shape.insert(shape.begin(), static_cast<int64_t>(options.steps));
     std::string path = options.outputDir + "/" + files[i] + ".npy";
-    OGC_RETURN_IF_ERROR(writeNpy(path, npyDescr(binding.type()), shape, data.data(), data.size()));
+    OGC_RETURN_IF_ERROR(writeNpy(path, npyDescr(binding.type()), shape.value(), data.data(), data.size()));
   }
   return Status();
 }

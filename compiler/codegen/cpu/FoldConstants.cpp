@@ -165,7 +165,9 @@ private:
     llvm::StringMap<size_t> known;
     SmallVector<size_t> kernelOf;
     for (kern::RegionOp region : regions) {
-      kern::Schedule schedule = region.getSchedule().value_or(kern::Schedule::Pointwise);
+      // Schedules are selected later; all but programs have a plain form.
+      bool isProgram = isa_and_nonnull<kern::ProgramOp>(kern::findAnchor(region.getBody().front()));
+      kern::Schedule schedule = region.getSchedule().value_or(isProgram ? kern::Schedule::Program : kern::Schedule::Pointwise);
       std::string name = "fold_" + std::to_string(known.size());
       auto kernel = kern::KernelOp::create(builder, region.getLoc(), name, schedule);
       IRMapping mapping;

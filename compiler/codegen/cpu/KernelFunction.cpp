@@ -70,6 +70,8 @@ static Emitted emitScheduled(KernelFunction &kernel) {
     return emitDepthwiseConv(kernel);
   case kern::Schedule::Attention:
     return emitAttention(kernel);
+  case kern::Schedule::Program:
+    return emitProgram(kernel);
   }
   return Emitted::NotApplicable;
 }

@@ -59,6 +59,7 @@ Emitted emitMatmul(KernelFunction &kernel);
 Emitted emitConv(KernelFunction &kernel);
 Emitted emitDepthwiseConv(KernelFunction &kernel);
 Emitted emitAttention(KernelFunction &kernel);
+Emitted emitProgram(KernelFunction &kernel);
 
 /// Builds the function of `kernel` in `module` by its schedule (or `pointwise` where that does not apply), under the kernel's
 /// name. Returns the kernel with `units` and `effort` set.

@@ -100,7 +100,10 @@ LogicalResult CudaPrinter::printOp(Operation *op) {
       .Case<gpu::BlockIdOp>(
           [&](auto id) { return define(id, "(" + types.name(id.getType()) + ")blockIdx" + dimension(id.getDimension())); })
       .Case<gpu::BarrierOp>([&](auto) {
-        line() << "__syncthreads();\n";
+        if (op->hasAttr("ogc.cluster"))
+          line() << "ogc::clusterArrive();\n", line() << "ogc::clusterWait();\n";
+        else
+          line() << "__syncthreads();\n";
         return success();
       })
       .Case<gpu::ShuffleOp>([&](auto) { return printShuffle(op); })

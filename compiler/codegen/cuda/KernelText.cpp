@@ -106,6 +106,8 @@ FailureOr<std::string> parameterList(kern::KernelOp kernel, const CudaTypes &typ
   SmallVector<Value> tensors(kernel.getBody().getArguments());
   llvm::append_range(tensors, yieldOf(kernel)->getOperands());
   bool ok = true;
+  // What one thread of a program stores another one loads: the compiler may not assume that it knows all accesses.
+  bool isShared = kernel.getSchedule() == kern::Schedule::Program;
   for (auto [number, tensor] : llvm::enumerate(tensors)) {
     Type type = bufferType(tensor).getElementType();
     if (types.name(type).empty()) {
@@ -114,8 +116,8 @@ FailureOr<std::string> parameterList(kern::KernelOp kernel, const CudaTypes &typ
       ok = false;
     }
     bool isInput = number < kernel.getBody().getNumArguments();
-    text += (number ? ", " : "") + std::string(isInput ? "const " : "") + types.name(type) + " *__restrict__ p" +
-            std::to_string(number);
+    text += (number ? ", " : "") + std::string(isInput ? "const " : "") + types.name(type) +
+            (isShared && !isInput ? " *p" : " *__restrict__ p") + std::to_string(number);
   }
   if (!ok)
     return failure();
@@ -181,6 +183,8 @@ FailureOr<KernelText> printKernel(kern::KernelOp kernel, CudaArch arch, Tuning &
   if (failed(checkName(kernel)))
     return failure();
   bool fits = false;
+  if (kernel.getSchedule() == kern::Schedule::Program)
+    return printProgram(kernel, arch);
   if (kernel.getSchedule() == kern::Schedule::Row) {
     FailureOr<KernelText> text = printRow(kernel, arch, tuning, fits);
     if (fits)

@@ -69,6 +69,9 @@ mlir::FailureOr<KernelText> printRow(kern::KernelOp kernel, CudaArch arch, Tunin
 /// operands.
 mlir::FailureOr<KernelText> printAnchor(kern::KernelOp kernel, CudaArch arch, Tuning &tuning, bool &fits);
 
+/// program: a thread a group, or a block (a cluster for wide ones) where the group has parallel loops.
+mlir::FailureOr<KernelText> printProgram(kern::KernelOp kernel, CudaArch arch);
+
 } // namespace ogc::codegen
 
 #endif

@@ -55,10 +55,14 @@ def Cg_SliceAttr : AttrDef<Cg_Dialect, "Slice"> {
 def Cg_BindingAttr : AttrDef<Cg_Dialect, "Binding"> {
   let mnemonic = "binding";
   let summary = "an input or output of the model: name, type (signedness as in ONNX), dimension names, place";
-  let description = [{ `symbols` has one name a dimension, empty where the model gives none. }];
+  let description = [{
+    `symbols` has one name a dimension, empty where the model gives none. `extent` is [dimension, offset]: the extent of that dimension is known
+    after a run only and stands as an i64 at that offset of the same section; the type has the bound.
+  }];
   let parameters = (ins "::mlir::StringAttr":$name, "::mlir::RankedTensorType":$type, "::mlir::ArrayAttr":$symbols,
-                        EnumParameter<Cg_Section>:$section, "int64_t":$offsetBytes, "int64_t":$sizeBytes);
-  let assemblyFormat = "`<` $name `,` $type `,` $symbols `,` $section `,` $offsetBytes `,` $sizeBytes `>`";
+                        EnumParameter<Cg_Section>:$section, "int64_t":$offsetBytes, "int64_t":$sizeBytes,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$extent);
+  let assemblyFormat = "`<` $name `,` $type `,` $symbols `,` $section `,` $offsetBytes `,` $sizeBytes (`,` `extent` `=` $extent^)? `>`";
 }
 
 def Cg_LaunchAttr : AttrDef<Cg_Dialect, "Launch"> {

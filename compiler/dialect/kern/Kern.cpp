@@ -29,7 +29,7 @@ void KernDialect::initialize() {
       >();
 }
 
-bool isAnchor(Operation *op) { return isa<MatmulOp, ConvOp, DepthwiseConvOp, AttentionOp>(op); }
+bool isAnchor(Operation *op) { return isa<MatmulOp, ConvOp, DepthwiseConvOp, AttentionOp, ProgramOp>(op); }
 
 Operation *findAnchor(Block &body) {
   for (Operation &op : body)
@@ -163,6 +163,34 @@ LogicalResult AttentionOp::verify() {
     if (bias[i] != full[i] && (bias[i] != 1 || i == 3))
       return emitOpError() << "bias dimension " << i << " is " << bias[i] << ", expected " << full[i];
   return success();
+}
+
+LogicalResult ProgramOp::verify() {
+  Block &block = getBody().front();
+  size_t expected = 1 + getInputs().size() + getOutputs().size();
+  if (block.getNumArguments() != expected)
+    return emitOpError() << "has " << block.getNumArguments() << " block arguments, expected " << expected;
+  if (!block.getArgument(0).getType().isIndex())
+    return emitOpError() << "the first block argument has type " << block.getArgument(0).getType() << ", expected index";
+  SmallVector<Type> tensors(getInputs().getTypes());
+  llvm::append_range(tensors, getOutputs().getTypes());
+  for (auto [i, type] : llvm::enumerate(tensors)) {
+    auto tensor = cast<RankedTensorType>(type);
+    Type buffer = tensor.hasStaticShape() ? MemRefType::get({tensor.getNumElements()}, tensor.getElementType()) : Type();
+    if (block.getArgument(1 + i).getType() != buffer)
+      return emitOpError() << "block argument " << 1 + i << " has type " << block.getArgument(1 + i).getType()
+                           << ", expected the flat buffer of " << tensor;
+  }
+  return getGroups() > 0 ? success() : emitOpError() << "has " << getGroups() << " groups, expected at least 1";
+}
+
+LogicalResult ParallelOp::verify() {
+  Block &block = getBody().front();
+  if (block.getNumArguments() != 1 || !block.getArgument(0).getType().isIndex())
+    return emitOpError("expected one block argument of type index");
+  if (getOperation()->getParentOfType<ParallelOp>())
+    return emitOpError("stands inside another parallel loop");
+  return getOperation()->getParentOfType<ProgramOp>() ? success() : emitOpError("stands outside of a program");
 }
 
 LogicalResult RegionOp::verify() {

@@ -22,7 +22,7 @@
 
 namespace ogc::kern {
 
-/// True for the operations with hand-written schedules (matmul, conv, depthwise_conv, attention).
+/// True for the operations with hand-written schedules (matmul, conv, depthwise_conv, attention), and for programs.
 bool isAnchor(mlir::Operation *op);
 
 /// The only anchor of a kernel body, or null when it has none.

@@ -81,6 +81,44 @@ def Kern_AttentionOp : Kern_Op<"attention", [Pure]> {
 // Regions and kernels
 //===----------------------------------------------------------------------===//
 
+def Kern_ProgramOp : Kern_Op<"program", [Pure, IsolatedFromAbove, SingleBlock, NoTerminator]> {
+  let summary = "loops over buffers, for operators whose elements do not follow from the inputs one by one";
+  let description = [{
+    Scans, sorts, scatters, recurrences, selections. `groups` copies of the body run independently of each other, in any order. Block arguments: the
+    number of the group (`index`), then a flat row-major memref for each input, then for each result. The body consists of `arith`, `math`, `scf`,
+    `memref.load`, `memref.store` and `kern.parallel`; all groups together write every element of every result. Results that nothing reads are
+    scratch memory of the program.
+
+    Code outside of `kern.parallel` runs in step in all threads of a group and stores nothing, unless the program has no `kern.parallel` at all: then one
+    thread runs a whole group.
+
+    ```mlir
+    %sums = kern.program(%x) groups = 4 : (tensor<4x100xf32>) -> tensor<4x100xf32> {
+    ^bb0(%group: index, %in: memref<400xf32>, %out: memref<400xf32>):
+      ...
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, I64Attr:$groups);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "`(` $inputs `)` `groups` `=` $groups attr-dict-with-keyword `:` functional-type($inputs, $outputs) $body";
+  let hasVerifier = 1;
+}
+
+def Kern_ParallelOp : Kern_Op<"parallel", [RecursiveMemoryEffects, SingleBlock, NoTerminator]> {
+  let summary = "independent iterations, split among the threads of a group of a program";
+  let description = [{
+    The block argument counts from 0 to `extent`. All iterations are done, and what they stored can be read by the whole group, when the operation ends. It
+    does not stand inside another one, nor under a condition that differs between threads. `width` is the largest extent that is to be expected: what
+    the number of threads is chosen by.
+  }];
+  let arguments = (ins Index:$extent, I64Attr:$width);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$extent `width` `=` $width attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
 def Kern_YieldOp : Kern_Op<"yield", [Pure, Terminator, ParentOneOf<["RegionOp", "KernelOp"]>]> {
   let summary = "results of a kernel region";
   let arguments = (ins Variadic<AnyRankedTensor>:$results);

@@ -46,6 +46,10 @@ public:
     for (Body &body : bodies)
       for (Value input : body.inputs)
         requestFromMember(input);
+    // All results of a program are buffers, read by others or not.
+    for (size_t id = 0; id < bodies.size(); ++id)
+      if (auto program = dyn_cast<kern::ProgramOp>(grouping.group(static_cast<int>(id)).ops.front()))
+        bodies[id].yields.insert(program.getOutputs().begin(), program.getOutputs().end());
     Operation *terminator = grouping.getBlock().getTerminator();
     for (Value result : terminator->getOperands())
       requestFromMember(result);

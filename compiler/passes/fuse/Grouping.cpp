@@ -40,7 +40,7 @@ Grouping::Grouping(func::FuncOp function, bool emitRemarks) : block(function.get
       Operation *def = input.getDefiningOp();
       return def && infos[def].isConstant;
     });
-    if (kern::isAnchor(&op))
+    if (kern::isAnchor(&op) && !isa<kern::ProgramOp>(op)) // programs read whole buffers
       absorbViews(&op);
   }
   infos[block.getTerminator()].index = ops.size();

@@ -57,6 +57,8 @@ const char *whyNotEpilogue(Grouping &grouping, int id, linalg::GenericOp generic
 
 void growAnchor(Grouping &grouping, Operation *anchor) {
   int id = grouping.addGroup(GroupKind::Anchor, anchor);
+  if (isa<kern::ProgramOp>(anchor))
+    return; // stays alone: its elements have no common order
   // In block order, so that an operation is looked at after all that it reads.
   std::map<unsigned, Operation *> candidates;
   auto addUsers = [&](Operation *member) {

@@ -119,6 +119,7 @@ FailureOr<Schedule> scheduleOf(Block &body) {
       .Case([](kern::MatmulOp) { return Schedule::Matmul; })
       .Case([](kern::ConvOp) { return Schedule::Conv; })
       .Case([](kern::DepthwiseConvOp) { return Schedule::DepthwiseConv; })
+      .Case([](kern::ProgramOp) { return Schedule::Program; })
       .Default([](Operation *) { return Schedule::Attention; });
 }
 

@@ -31,6 +31,11 @@ mlir::Value matmul(Node &node, mlir::Value lhs, const Rhs &rhs, int64_t n);
 /// reduction. The result is f32 for floats of up to 32 bits and has the type of the operands otherwise.
 mlir::Value product(Node &node, mlir::Value lhs, mlir::Value rhs, bool transposed = false);
 
+/// lhs [batch…, M, K] times rhs [batch…, K, N] (or without batch dimensions) of any element type: [batch…, M, N] of type
+/// `element`.
+mlir::Value matrixProduct(Node &node, mlir::Value lhs, mlir::Value rhs, bool rhsIsConstant, llvm::ArrayRef<int64_t> batch,
+                          mlir::Type element);
+
 } // namespace ogc::lower
 
 #endif

@@ -204,19 +204,21 @@ LogicalResult spaceToDepth(Node &n) {
 
 LogicalResult trilu(Node &n) {
   bool upper = n.op.getI64("upper", 1) != 0;
-  int64_t k = 0, rank = n.inRank(0);
-  if (n.has(1)) {
-    std::optional<Shape> value = n.constInts(1);
-    if (!value || value->empty())
-      return n.fail("k is not constant");
-    k = value->front();
-  }
+  int64_t rank = n.inRank(0);
+  if (rank < 2)
+    return n.fail("operand 0 has rank " + Twine(rank) + ", expected at least 2");
+  if (n.has(1) && numElements(n.inShape(1)) != 1)
+    return n.fail("k has " + Twine(numElements(n.inShape(1))) + " elements, expected 1");
+  SmallVector<Value> operands{n.in(0)};
+  if (n.has(1))
+    operands.push_back(reshape(n.b, n.in(1), {}));
   return n.result(elementwise(
-      n.b, n.outShape(), n.outElement(), n.in(0),
+      n.b, n.outShape(), n.outElement(), operands,
       [&](Scalar &s, ValueRange x) {
-        Value row = linalg::IndexOp::create(s.b, rank - 2), column = linalg::IndexOp::create(s.b, rank - 1);
-        Value diagonal = s.add(row, s.icst(row.getType(), k));
-        Value keep = s.cmp(upper ? Compare::GreaterOrEqual : Compare::LessOrEqual, column, diagonal, false);
+        Type i64 = s.b.getI64Type();
+        auto position = [&](int64_t d) -> Value { return arith::IndexCastOp::create(s.b, i64, linalg::IndexOp::create(s.b, d)); };
+        Value diagonal = x.size() > 1 ? s.add(position(rank - 2), x[1]) : position(rank - 2);
+        Value keep = s.cmp(upper ? Compare::GreaterOrEqual : Compare::LessOrEqual, position(rank - 1), diagonal, false);
         return s.select(keep, x[0], s.icst(x[0].getType(), 0));
       },
       /*widen=*/false));

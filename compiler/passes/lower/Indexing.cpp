@@ -1,13 +1,12 @@
-//===- Indexing.cpp - gathers, scatters, sorting --------------------------===//
+//===- Indexing.cpp - gathers ---------------------------------------------===//
 //
 // Everything is in pull form: a body computes one element of the result. Indices wrap once when negative and are clamped
-// (gathers) or ignored (scatters) outside the tensor, so no input makes a kernel read or write foreign memory.
+// outside the tensor, so no input makes a kernel read foreign memory.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/passes/lower/Node.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -161,9 +160,9 @@ LogicalResult gatherNd(Node &n) {
 
 LogicalResult reverseSequence(Node &n) {
   int64_t batchAxis = n.op.getI64("batch_axis", 1), timeAxis = n.op.getI64("time_axis", 0);
-  if (batchAxis == timeAxis || batchAxis < 0 || timeAxis < 0)
-    return n.fail("batch_axis is " + Twine(batchAxis) + " and time_axis is " + Twine(timeAxis) +
-                  ", expected 0 and 1 in some order");
+  if (batchAxis == timeAxis || std::min(batchAxis, timeAxis) < 0 || std::max(batchAxis, timeAxis) >= n.inRank(0))
+    return n.fail("batch_axis " + Twine(batchAxis) + " and time_axis " + Twine(timeAxis) + " are no two dimensions of rank " +
+                  Twine(n.inRank(0)));
   Value data = n.in(0);
   AffineMap map = dimsMap(n.b.getContext(), static_cast<unsigned>(n.inRank(0)), {batchAxis});
   return n.result(mapElements(
@@ -177,6 +176,45 @@ LogicalResult reverseSequence(Node &n) {
         Value source = s.select(s.cmp(Compare::Less, time, length, false), mirrored, time);
         position[timeAxis] = s.wrapIndex(source, shapeOf(data)[timeAxis], false);
         return tensor::ExtractOp::create(s.b, data, position);
+      },
+      /*widen=*/false));
+}
+
+/// Element l along the axis is update l - start where there is one; circular: modulo the extent.
+LogicalResult tensorScatter(Node &n) {
+  int64_t rank = n.inRank(0), axis = wrapAxis(n.op.getI64("axis", -2), rank);
+  StringRef mode = n.op.getStr("mode", "linear");
+  if (mode != "linear" && mode != "circular")
+    return n.fail("mode is '" + mode + "', expected linear or circular");
+  if (axis < 1 || axis >= rank || n.inRank(1) != rank)
+    return n.fail("axis is out of range for rank " + Twine(rank) + ", or the update has another rank");
+  int64_t extent = n.inShape(0)[axis], count = n.inShape(1)[axis];
+  Shape expected(n.inShape(0));
+  expected[axis] = count;
+  if (n.inShape(1) != ArrayRef(expected) || count > extent)
+    return n.fail("the update does not fit the cache");
+  if (count == 0 || numElements(n.outShape()) == 0)
+    return n.result(n.in(0));
+  Value update = n.in(1);
+  SmallVector<Operand> operands{{n.in(0), AffineMap::getMultiDimIdentityMap(static_cast<unsigned>(rank), n.b.getContext())}};
+  if (n.has(2))
+    operands.push_back({n.in(2), dimsMap(n.b.getContext(), static_cast<unsigned>(rank), {0})});
+  return n.result(mapElements(
+      n.b, n.outShape(), n.outElement(), operands,
+      [&](Scalar &s, ValueRange x) -> Value {
+        SmallVector<Value> position;
+        for (int64_t d = 0; d < rank; ++d)
+          position.push_back(linalg::IndexOp::create(s.b, d));
+        Type index = s.b.getIndexType();
+        Value number = position[axis];
+        if (x.size() > 1)
+          number = s.sub(number, s.toIndex(x[1], false));
+        if (mode == "circular")
+          number = s.mod(number, s.icst(index, extent), false, /*fmod=*/false);
+        Value exists = s.mul(s.cmp(Compare::GreaterOrEqual, number, s.icst(index, 0), false),
+                             s.cmp(Compare::Less, number, s.icst(index, count), false));
+        position[axis] = s.min(s.max(number, s.icst(index, 0), false), s.icst(index, count - 1), false);
+        return s.select(exists, tensor::ExtractOp::create(s.b, update, position), x[0]);
       },
       /*widen=*/false));
 }
@@ -202,208 +240,15 @@ LogicalResult oneHot(Node &n) {
       /*widen=*/false));
 }
 
-//===----------------------------------------------------------------------===//
-// Scatters
-//===----------------------------------------------------------------------===//
-
-/// How an update changes an element.
-FailureOr<Value (*)(Scalar &, Value, Value, bool)> readReduction(Node &n) {
-  using Fn = Value (*)(Scalar &, Value, Value, bool);
-  StringRef name = n.op.getStr("reduction", "none");
-  if (name == "none" || name.empty())
-    return Fn([](Scalar &, Value, Value update, bool) { return update; });
-  if (name == "add")
-    return Fn([](Scalar &s, Value old, Value update, bool) { return s.add(old, update); });
-  if (name == "mul")
-    return Fn([](Scalar &s, Value old, Value update, bool) { return s.mul(old, update); });
-  if (name == "max")
-    return Fn([](Scalar &s, Value old, Value update, bool isUnsigned) { return s.max(old, update, isUnsigned); });
-  if (name == "min")
-    return Fn([](Scalar &s, Value old, Value update, bool isUnsigned) { return s.min(old, update, isUnsigned); });
-  return n.fail("reduction is '" + name + "', expected none, add, mul, max or min");
-}
-
-/// True when `index` (negative: from the end) is the position along dimension d.
-Value hits(Scalar &s, Value index, int64_t d, int64_t extent) {
-  Value i = s.toIndex(index, false), zero = s.icst(s.b.getIndexType(), 0);
-  Value wrapped = s.select(s.cmp(Compare::Less, i, zero, false), s.add(i, s.icst(i.getType(), extent)), i);
-  return s.cmp(Compare::Equal, wrapped, linalg::IndexOp::create(s.b, d), false);
-}
-
-/// True for a state of the function, as it came in or updated since.
-bool isState(Value data) {
-  while (Operation *op = data.getDefiningOp()) {
-    if (!isa<tensor::ScatterOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
-      return false;
-    data = isa<tensor::ScatterOp>(op) ? cast<tensor::ScatterOp>(op).getDest() : op->getOperand(0);
-  }
-  auto argument = cast<BlockArgument>(data);
-  auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  return function && function.getArgAttr(argument.getArgNumber(), "ogc.state");
-}
-
-/// A scatter that stays one, to be done in place: `indices` [count, depth] and `updates` [count, …].
-Value updateState(Node &n, int64_t depth, int64_t count) {
-  Shape updateShape{count}, dims = iota(0, depth);
-  llvm::append_range(updateShape, n.inShape(0).drop_front(static_cast<size_t>(depth)));
-  Value given = reshape(n.b, n.in(1), {count, depth}), updates = reshape(n.b, n.in(2), updateShape);
-  // Negative indices count from the end.
-  Value indices =
-      mapElements(n.b, {count, depth}, n.inElement(1), {{given, AffineMap::getMultiDimIdentityMap(2, n.b.getContext())}},
-                  [&](Scalar &s, ValueRange x) {
-                    Value extent = s.icst(x[0].getType(), n.inShape(0)[0]);
-                    for (int64_t d = 1; d < depth; ++d) {
-                      Value isHere = s.cmp(Compare::Equal, linalg::IndexOp::create(s.b, 1), s.icst(s.b.getIndexType(), d), false);
-                      extent = s.select(isHere, s.icst(x[0].getType(), n.inShape(0)[static_cast<size_t>(d)]), extent);
-                    }
-                    return s.select(s.cmp(Compare::Less, x[0], s.icst(x[0].getType(), 0), false), s.add(x[0], extent), x[0]);
-                  });
-  return tensor::ScatterOp::create(n.b, n.in(0).getType(), updates, n.in(0), indices, n.b.getDenseI64ArrayAttr(dims),
-                                   n.b.getUnitAttr());
-}
-
-/// Each element goes over all updates in order and takes those that name it.
-LogicalResult scatterNd(Node &n) {
-  auto combine = readReduction(n);
-  if (failed(combine))
-    return failure();
-  if (n.inRank(1) < 1 || n.inShape(1).back() > n.inRank(0))
-    return n.fail("indices do not fit data of rank " + Twine(n.inRank(0)));
-  int64_t depth = n.inShape(1).back(), count = numElements(n.inShape(1).drop_back()), rank = n.inRank(0);
-  if (count == 0 || numElements(n.outShape()) == 0)
-    return n.result(n.in(0));
-  if (depth > 0 && n.op.getStr("reduction", "none") == "none" && isState(n.in(0)))
-    return n.result(updateState(n, depth, count));
-  MLIRContext *context = n.b.getContext();
-  Shape updateShape{count};
-  llvm::append_range(updateShape, n.inShape(0).drop_front(depth));
-  Value indices = reshape(n.b, n.in(1), {count, depth}), updates = reshape(n.b, n.in(2), updateShape);
-  // One update needs no loop.
-  bool loops = count > 1;
-  unsigned dims = static_cast<unsigned>(rank + (loops ? 1 : 0));
-  AffineExpr update = loops ? getAffineDimExpr(static_cast<unsigned>(rank), context) : getAffineConstantExpr(0, context);
-  SmallVector<AffineExpr> updateExprs{update};
-  for (int64_t d = depth; d < rank; ++d)
-    updateExprs.push_back(getAffineDimExpr(static_cast<unsigned>(d), context));
-  SmallVector<Operand> operands;
-  for (int64_t j = 0; j < depth; ++j)
-    operands.push_back({indices, AffineMap::get(dims, 0, {update, getAffineConstantExpr(j, context)}, context)});
-  operands.push_back({updates, AffineMap::get(dims, 0, updateExprs, context)});
-  AffineMap outMap = AffineMap::getMultiDimIdentityMap(dims, context).getMajorSubMap(static_cast<unsigned>(rank));
-  auto body = [&](Scalar &s, ValueRange x) {
-    Value takes = s.icst(s.b.getI1Type(), 1);
-    for (int64_t j = 0; j < depth; ++j) {
-      Value hit = hits(s, x[j], j, n.inShape(0)[j]);
-      takes = j == 0 ? hit : arith::AndIOp::create(s.b, takes, hit).getResult();
-    }
-    return s.select(takes, (*combine)(s, x[depth + 1], x[depth], n.isUnsignedIn(0)), x[depth + 1]);
-  };
-  if (!loops) {
-    operands.push_back({n.in(0), outMap});
-    return n.result(mapElements(n.b, n.outShape(), n.outElement(), operands, body));
-  }
-  SmallVector<IteratorType> iterators(rank, IteratorType::parallel);
-  iterators.push_back(IteratorType::reduction);
-  return n.result(reduceInto(n.b, {n.in(0), outMap}, operands, iterators, body));
-}
-
-LogicalResult scatterElements(Node &n) {
-  auto combine = readReduction(n);
-  if (failed(combine))
-    return failure();
-  int64_t rank = n.inRank(0), axis = wrapAxis(n.op.getI64("axis"), rank);
-  if (failed(checkSameRank(n, axis)))
-    return failure();
-  if (numElements(n.inShape(1)) == 0)
-    return n.result(n.in(0));
-  // Positions without an update get an index that names nothing.
-  Shape low(rank, 0), high(rank, 0);
-  for (int64_t d = 0; d < rank; ++d)
-    high[d] = d == axis ? 0 : n.inShape(0)[d] - n.inShape(1)[d];
-  Scalar s(n.b, n.op.getLoc());
-  Value indices = pad(n.b, n.in(1), low, high, s.highest(n.inElement(1), false));
-  Value updates = pad(n.b, n.in(2), low, high, s.icst(n.outElement(), 0));
-  MLIRContext *context = n.b.getContext();
-  unsigned dims = static_cast<unsigned>(rank + 1);
-  Shape source = iota(0, rank);
-  source[axis] = rank;
-  AffineMap map = dimsMap(context, dims, source), outMap = dimsMap(context, dims, iota(0, rank));
-  SmallVector<IteratorType> iterators(rank, IteratorType::parallel);
-  iterators.push_back(IteratorType::reduction);
-  return n.result(reduceInto(n.b, {n.in(0), outMap}, {{indices, map}, {updates, map}}, iterators, [&](Scalar &s, ValueRange x) {
-    Value takes = hits(s, x[0], axis, n.inShape(0)[axis]);
-    return s.select(takes, (*combine)(s, x[2], x[1], n.isUnsignedIn(0)), x[2]);
-  }));
-}
-
-//===----------------------------------------------------------------------===//
-// TopK
-//===----------------------------------------------------------------------===//
-
-/// True when element `a` comes before `b`. NaN counts as larger than every number.
-Value comesBefore(Scalar &s, Value a, Value b, bool largest, bool isUnsigned) {
-  Value before = s.cmp(largest ? Compare::Greater : Compare::Less, a, b, isUnsigned);
-  if (!isa<FloatType>(a.getType()))
-    return before;
-  Value nanFirst = largest ? s.isNan(a) : s.isNan(b), other = largest ? s.isNan(b) : s.isNan(a);
-  return s.add(before, s.mul(nanFirst, s.logicalNot(other)));
-}
-
-/// The rank of each element among its row, by counting (ties by index); result k is the element of rank k. Quadratic in the axis.
-LogicalResult topK(Node &n) {
-  bool largest = n.op.getI64("largest", 1) != 0, isUnsigned = n.isUnsignedIn(0);
-  n.op.ignore("sorted"); // always sorted
-  int64_t rank = n.inRank(0), axis = wrapAxis(n.op.getI64("axis", -1), rank);
-  MLIRContext *context = n.b.getContext();
-  Type i64 = n.b.getI64Type();
-  unsigned dims = static_cast<unsigned>(rank + 1);
-  Shape here = iota(0, rank), there = here;
-  there[axis] = rank;
-  SmallVector<IteratorType> iterators(rank, IteratorType::parallel);
-  iterators.push_back(IteratorType::reduction);
-  AffineMap hereMap = dimsMap(context, dims, here), thereMap = dimsMap(context, dims, there);
-  auto position = [&](Scalar &s, int64_t d) -> Value {
-    return arith::IndexCastOp::create(s.b, i64, linalg::IndexOp::create(s.b, d));
-  };
-  Scalar s(n.b, n.op.getLoc());
-  Value ranks = reduceInto(n.b, {filled(n.b, n.inShape(0), s.icst(i64, 0)), hereMap}, {{n.in(0), hereMap}, {n.in(0), thereMap}},
-                           iterators, [&](Scalar &s, ValueRange x) {
-                             Value beaten = comesBefore(s, x[1], x[0], largest, isUnsigned);
-                             Value beats = comesBefore(s, x[0], x[1], largest, isUnsigned);
-                             Value tie =
-                                 s.mul(s.logicalNot(beats), s.cmp(Compare::Less, position(s, rank), position(s, axis), false));
-                             return s.add(x[2], s.select(s.add(beaten, tie), s.icst(i64, 1), s.icst(i64, 0)));
-                           });
-  Value indices = reduceInto(n.b, {filled(n.b, n.outShape(), s.icst(i64, 0)), hereMap}, {{ranks, thereMap}}, iterators,
-                             [&](Scalar &s, ValueRange x) {
-                               return s.select(s.cmp(Compare::Equal, x[0], position(s, axis), false), position(s, rank), x[1]);
-                             });
-  Value data = n.in(0);
-  Value values = elementwise(
-      n.b, n.outShape(), n.outElement(), indices,
-      [&](Scalar &s, ValueRange x) -> Value {
-        SmallVector<Value> source;
-        for (int64_t d = 0; d < rank; ++d)
-          source.push_back(d == axis ? s.toIndex(x[0], false) : linalg::IndexOp::create(s.b, d).getResult());
-        return tensor::ExtractOp::create(s.b, data, source);
-      },
-      /*widen=*/false);
-  if (failed(n.result(values)))
-    return failure();
-  return n.op.numOutputs() > 1 ? n.result(indices) : success();
-}
-
 } // namespace
 
 void registerIndexing(Table &t) {
   t.add("Gather", gather);
   t.add("GatherElements", gatherElements);
   t.add("GatherND", gatherNd);
-  t.add("ScatterND", scatterNd);
-  t.add("ScatterElements", scatterElements);
+  t.add("TensorScatter", tensorScatter);
   t.add("OneHot", oneHot);
   t.add("ReverseSequence", reverseSequence);
-  t.add("TopK", topK);
 }
 
 } // namespace ogc::lower

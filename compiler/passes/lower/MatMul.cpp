@@ -107,7 +107,7 @@ Value collapseBatch(Builder &b, Value v, ArrayRef<int64_t> batch) {
 
 /// lhs [..., M, K] times rhs [..., K, N] with at least two dimensions each: [batch..., M, N] in the storage type, rounded in the
 /// shape of the anchor.
-Value anchorMatmul(Node &n, Value lhs, Value rhs, bool rhsIsConstant, ArrayRef<int64_t> batch) {
+Value anchorMatmul(Node &n, Value lhs, Value rhs, bool rhsIsConstant, ArrayRef<int64_t> batch, Type element) {
   int64_t m = shapeOf(lhs)[shapeOf(lhs).size() - 2], k = shapeOf(lhs).back(), columns = shapeOf(rhs).back();
   Shape shape(batch);
   shape.append({m, columns});
@@ -122,12 +122,24 @@ Value anchorMatmul(Node &n, Value lhs, Value rhs, bool rhsIsConstant, ArrayRef<i
       auto [source, transposed] = lookThroughTranspose(n.b, rhs);
       weight = {reshape(n.b, source, transposed ? Shape{1, columns, k} : Shape{1, k, columns}), false, transposed};
     }
-    return reshape(n.b, convertFloat(n.b, matmul(n, rows, weight, columns), n.outElement()), shape);
+    return reshape(n.b, convertFloat(n.b, matmul(n, rows, weight, columns), element), shape);
   }
   auto [source, transposed] = lookThroughTranspose(n.b, rhs);
   Rhs weight{collapseBatch(n.b, source, batch), false, transposed};
-  return reshape(n.b, convertFloat(n.b, matmul(n, collapseBatch(n.b, lhs, batch), weight, columns), n.outElement()), shape);
+  return reshape(n.b, convertFloat(n.b, matmul(n, collapseBatch(n.b, lhs, batch), weight, columns), element), shape);
 }
+
+} // namespace
+
+Value matrixProduct(Node &n, Value lhs, Value rhs, bool rhsIsConstant, ArrayRef<int64_t> batch, Type element) {
+  if (isAnchorElement(elementOf(lhs)))
+    return anchorMatmul(n, lhs, rhs, rhsIsConstant, batch, element);
+  Shape shape(batch);
+  shape.append({shapeOf(lhs)[shapeOf(lhs).size() - 2], shapeOf(rhs).back()});
+  return genericMatmul(n, lhs, rhs, shape, element, [](Scalar &, Value x, bool) { return x; });
+}
+
+namespace {
 
 /// Vectors as matrices; returns the batch shape of the result.
 Shape promote(Node &n, Value &lhs, Value &rhs) {
@@ -144,15 +156,8 @@ LogicalResult matMul(Node &n) {
   if (n.inRank(0) == 0 || n.inRank(1) == 0)
     return n.fail("operands are scalars");
   Shape batch = promote(n, lhs, rhs);
-  Value product;
-  if (isAnchorElement(n.outElement())) {
-    product = anchorMatmul(n, lhs, rhs, n.isConstantIn(1), batch);
-  } else {
-    Shape shape(batch);
-    shape.append({shapeOf(lhs)[shapeOf(lhs).size() - 2], shapeOf(rhs).back()});
-    product = genericMatmul(n, lhs, rhs, shape, n.outElement(), [](Scalar &, Value x, bool) { return x; });
-  }
-  return n.result(reshape(n.b, product, n.outShape()));
+  Value result = matrixProduct(n, lhs, rhs, n.isConstantIn(1), batch, n.outElement());
+  return n.result(reshape(n.b, result, n.outShape()));
 }
 
 /// A zero point of MatMulInteger as a tensor that broadcasts against the matrix: scalar, one a row of lhs, or one a column of

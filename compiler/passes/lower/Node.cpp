@@ -61,6 +61,14 @@ const Table &lowerings() {
     registerDataMovement(t);
     registerIndexing(t);
     registerReductions(t);
+    registerScan(t);
+    registerSort(t);
+    registerScatter(t);
+    registerSelection(t);
+    registerSuppression(t);
+    registerEinsum(t);
+    registerRecurrent(t);
+    registerDeterminant(t);
     registerNormalization(t);
     registerMatMul(t);
     registerConvolution(t);

@@ -43,7 +43,7 @@ def LowerOnnx : Pass<"ogc-lower-onnx", "::mlir::ModuleOp"> {
   let options = [Option<"packWeights", "pack-weights", "bool", "true",
                         "constant right operands of products in panels; false: as they are, for a library that takes no panels">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::linalg::LinalgDialect",
-                           "::mlir::tensor::TensorDialect", "::ogc::kern::KernDialect"];
+                           "::mlir::tensor::TensorDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::ogc::kern::KernDialect"];
 }
 
 #endif

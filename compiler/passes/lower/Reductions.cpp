@@ -1,4 +1,4 @@
-//===- Reductions.cpp - Reduce*, ArgMax, ArgMin, CumSum -------------------===//
+//===- Reductions.cpp - Reduce*, ArgMax, ArgMin, Hardmax ------------------===//
 #include "compiler/passes/lower/Node.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -133,21 +133,19 @@ LogicalResult reduceLogSumExp(Node &n) {
 // ArgMax, ArgMin
 //===----------------------------------------------------------------------===//
 
-/// Two reductions: the extreme value, then the first (or last) index that holds it; a NaN is the extreme value.
-template <bool isMax> LogicalResult argExtreme(Node &n) {
-  n.op.ignore("keepdims");
-  bool last = n.op.getI64("select_last_index") != 0, isUnsigned = n.isUnsignedIn(0);
-  int64_t axis = wrapAxis(n.op.getI64("axis"), n.inRank(0));
-  RowDomain domain(n.b.getContext(), n.inShape(0), {axis});
+/// Two reductions over the last dimension of the domain: the extreme value, then the first (or last) index that holds it; a NaN
+/// is the extreme value.
+Value extremeIndex(Node &n, const RowDomain &domain, bool isMax, bool last) {
+  bool isUnsigned = n.isUnsignedIn(0);
   Scalar s(n.b, n.op.getLoc());
   Type type = computeType(n.inElement(0)), i64 = n.b.getI64Type();
   Operand x{n.in(0), domain.full};
   Value extreme =
       reduceRows(n.b, domain, x, isMax ? s.lowest(type, isUnsigned) : s.highest(type, isUnsigned),
                  [&](Scalar &s, ValueRange v) { return isMax ? s.max(v[1], v[0], isUnsigned) : s.min(v[1], v[0], isUnsigned); });
-  Value start = s.icst(i64, last ? 0 : n.inShape(0)[axis] - 1);
+  Value start = s.icst(i64, last ? 0 : domain.innerSize() - 1);
   int64_t innerDim = n.inRank(0) - 1;
-  Value index = reduceRows(n.b, domain, {x, {extreme, domain.outerMap}}, start, [&](Scalar &s, ValueRange v) {
+  return reduceRows(n.b, domain, {x, {extreme, domain.outerMap}}, start, [&](Scalar &s, ValueRange v) {
     Value holds = s.cmp(Compare::Equal, v[0], v[1], isUnsigned);
     if (isa<FloatType>(type))
       holds = s.add(holds, s.isNan(v[0]));
@@ -155,40 +153,44 @@ template <bool isMax> LogicalResult argExtreme(Node &n) {
     Value candidate = last ? s.max(v[2], i, false) : s.min(v[2], i, false);
     return s.select(holds, candidate, v[2]);
   });
-  return n.result(reshape(n.b, index, n.outShape()));
 }
 
-//===----------------------------------------------------------------------===//
-// CumSum
-//===----------------------------------------------------------------------===//
+/// The axis of an operator over lines, or a failure.
+FailureOr<int64_t> lineAxis(Node &n, int64_t orElse) {
+  int64_t axis = wrapAxis(n.op.getI64("axis", orElse), n.inRank(0));
+  if (axis < 0 || axis >= n.inRank(0))
+    return n.fail("axis is out of range for rank " + Twine(n.inRank(0)));
+  return axis;
+}
 
-/// Element i is the sum over j of x[j] for j <= i (or <, >=, >): a triangular reduction.
-LogicalResult cumSum(Node &n) {
-  bool exclusive = n.op.getI64("exclusive") != 0, backwards = n.op.getI64("reverse") != 0;
-  std::optional<Shape> given = n.constInts(1);
-  if (!given || given->size() != 1)
-    return n.fail("axis is not constant");
-  int64_t rank = n.inRank(0), axis = wrapAxis(given->front(), rank);
-  MLIRContext *context = n.b.getContext();
-  SmallVector<AffineExpr> exprs;
-  for (int64_t d = 0; d < rank; ++d)
-    exprs.push_back(getAffineDimExpr(static_cast<unsigned>(d == axis ? rank : d), context));
-  AffineMap inMap = AffineMap::get(static_cast<unsigned>(rank + 1), 0, exprs, context);
-  AffineMap outMap =
-      AffineMap::getMultiDimIdentityMap(static_cast<unsigned>(rank + 1), context).getMajorSubMap(static_cast<unsigned>(rank));
-  SmallVector<IteratorType> iterators(rank, IteratorType::parallel);
-  iterators.push_back(IteratorType::reduction);
-  Scalar s(n.b, n.op.getLoc());
-  Value start = s.icst(computeType(n.inElement(0)), 0);
-  Value sum =
-      reduceInto(n.b, {filled(n.b, n.outShape(), start), outMap}, {{n.in(0), inMap}}, iterators, [&](Scalar &s, ValueRange x) {
-        Value i = linalg::IndexOp::create(s.b, axis), j = linalg::IndexOp::create(s.b, rank);
-        if (backwards)
-          std::swap(i, j);
-        Value takes = s.cmp(exclusive ? Compare::Less : Compare::LessOrEqual, j, i, false);
-        return s.select(takes, s.add(x[1], x[0]), x[1]);
-      });
-  return n.result(convertFloat(n.b, sum, n.outElement()));
+template <bool isMax> LogicalResult argExtreme(Node &n) {
+  n.op.ignore("keepdims");
+  bool last = n.op.getI64("select_last_index") != 0;
+  FailureOr<int64_t> axis = lineAxis(n, 0);
+  if (failed(axis))
+    return failure();
+  if (numElements(n.outShape()) == 0)
+    return n.result(empty(n.b, n.outShape(), n.outElement()));
+  if (n.inShape(0)[*axis] == 0)
+    return n.fail("looks for an element along an axis without elements");
+  RowDomain domain(n.b.getContext(), n.inShape(0), {*axis});
+  return n.result(reshape(n.b, extremeIndex(n, domain, isMax, last), n.outShape()));
+}
+
+/// One at the first largest element of each line, zero elsewhere.
+LogicalResult hardmax(Node &n) {
+  FailureOr<int64_t> axis = lineAxis(n, -1);
+  if (failed(axis))
+    return failure();
+  if (numElements(n.outShape()) == 0)
+    return n.result(n.in(0));
+  RowDomain domain(n.b.getContext(), n.inShape(0), {*axis});
+  Value index = extremeIndex(n, domain, /*isMax=*/true, /*last=*/false);
+  return n.result(mapRows(n.b, domain, {{index, domain.outerMap}}, n.outElement(), [&](Scalar &s, ValueRange v) {
+    Type type = computeType(n.outElement());
+    Value here = arith::IndexCastOp::create(s.b, s.b.getI64Type(), linalg::IndexOp::create(s.b, n.inRank(0) - 1));
+    return s.select(s.cmp(Compare::Equal, v[0], here, false), s.icst(type, 1), s.icst(type, 0));
+  }));
 }
 
 } // namespace
@@ -206,7 +208,7 @@ void registerReductions(Table &t) {
   t.add("ReduceLogSumExp", reduceLogSumExp);
   t.add("ArgMax", argExtreme<true>);
   t.add("ArgMin", argExtreme<false>);
-  t.add("CumSum", cumSum);
+  t.add("Hardmax", hardmax);
 }
 
 } // namespace ogc::lower

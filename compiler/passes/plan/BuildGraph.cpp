@@ -183,6 +183,8 @@ private:
     SmallVector<Attribute> result;
     for (auto [i, place] : llvm::enumerate(bindingPlaces)) {
       auto get = [&](StringRef key) { return forInputs ? func.getArgAttr(i, key) : func.getResultAttr(i, key); };
+      if (get("ogc.hidden"))
+        continue; // an extent, which the output that has it names
       auto type = cast<RankedTensorType>(types[i]);
       // Signedness was dropped at lowering; the function remembers it.
       if (auto onnxType = dyn_cast_or_null<TypeAttr>(get("onnx.type")))
@@ -194,8 +196,11 @@ private:
         name = builder.getStringAttr((forInputs ? "input" : "output") + std::to_string(i));
       if (!symbols)
         symbols = builder.getStrArrayAttr(SmallVector<StringRef>(type.getRank(), ""));
-      result.push_back(
-          cg::BindingAttr::get(builder.getContext(), name, type, symbols, place.section, place.offsetBytes, place.sizeBytes));
+      DenseI64ArrayAttr extent; // [dimension, result that holds it]
+      if (auto runTime = dyn_cast_or_null<DenseI64ArrayAttr>(get("ogc.extent")))
+        extent = builder.getDenseI64ArrayAttr({runTime[0], bindingPlaces[runTime[1]].offsetBytes});
+      result.push_back(cg::BindingAttr::get(builder.getContext(), name, type, symbols, place.section, place.offsetBytes,
+                                            place.sizeBytes, extent));
     }
     return builder.getArrayAttr(result);
   }

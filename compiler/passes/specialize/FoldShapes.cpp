@@ -2,6 +2,7 @@
 #include "compiler/dialect/onnx/Inference.h"
 #include "compiler/passes/specialize/Folder.h"
 #include "compiler/passes/specialize/Passes.h"
+#include "compiler/passes/specialize/Unroll.h"
 
 using namespace mlir;
 
@@ -11,25 +12,6 @@ namespace ogc::specialize {
 #include "compiler/passes/specialize/Passes.h.inc"
 
 namespace {
-
-/// Replaces an If whose condition is known by the branch taken.
-bool inlineBranch(Operation *op) {
-  if (!onnx::isOp(op, "If"))
-    return false;
-  std::optional<SmallVector<int64_t>> condition = onnx::getConstantInts(op->getOperand(0));
-  if (!condition || condition->size() != 1)
-    return false;
-  Block &branch = op->getRegion(condition->front() ? 0 : 1).front();
-  auto yield = dyn_cast<onnx::YieldOp>(branch.back());
-  if (!yield || yield.getNumOperands() != op->getNumResults())
-    return false;
-  SmallVector<Value> values(yield.getValues());
-  yield.erase();
-  op->getBlock()->getOperations().splice(op->getIterator(), branch.getOperations());
-  op->replaceAllUsesWith(values);
-  op->erase();
-  return true;
-}
 
 bool replaceByConstants(Operation *op) {
   std::optional<SmallVector<ElementsAttr>> values = foldOperator(onnx::OnnxOp(op));
@@ -44,43 +26,70 @@ bool replaceByConstants(Operation *op) {
   return true;
 }
 
-LogicalResult foldBlock(Block &block) {
-  LogicalResult result = success();
-  // A branch that takes the place of its If is visited too, so the next operation is found from the one before.
-  Operation *previous = nullptr;
-  for (;;) {
-    Operation *op = previous ? previous->getNextNode() : (block.empty() ? nullptr : &block.front());
-    if (!op)
-      return result;
-    if (!onnx::isOperator(op)) {
+/// Walks a function in program order.
+class ShapeFolder {
+public:
+  LogicalResult fold(Block &block) { return foldRange(block, nullptr, nullptr); }
+
+private:
+  /// The operators of a block after `previous` (null: from its start) up to `end` (null: its end).
+  LogicalResult foldRange(Block &block, Operation *previous, Operation *end) {
+    LogicalResult result = success();
+    // What takes the place of an operator is visited too, so the next operation is found from the one before.
+    for (;;) {
+      Operation *op = previous ? previous->getNextNode() : (block.empty() ? nullptr : &block.front());
+      if (!op || op == end)
+        return result;
+      Operation *mark = previous;
       previous = op;
-      continue;
-    }
-    if (inlineBranch(op))
-      continue;
-    if (failed(onnx::inferTypes(op))) {
-      result = failure();
-      previous = op;
-      continue;
-    }
-    if (replaceByConstants(op))
-      continue; // the constants are visited next, and skipped
-    for (Region &region : op->getRegions())
-      if (!region.empty() && failed(foldBlock(region.front())))
+      if (!onnx::isOperator(op))
+        continue;
+      if (op->getNumRegions()) {
+        bool replaced = false;
+        if (failed(foldControlFlow(op, replaced)))
+          result = failure();
+        else if (replaced)
+          previous = mark;
+        continue;
+      }
+      if (failed(onnx::inferTypes(op)))
         result = failure();
-    // What was folded inside may have made the results exact.
-    if (op->getNumRegions() && succeeded(result) && failed(onnx::inferTypes(op)))
-      result = failure();
-    previous = op;
+      else if (replaceByConstants(op))
+        previous = mark; // the constants are visited next, and skipped
+    }
   }
-}
+
+  LogicalResult foldControlFlow(Operation *op, bool &replaced) {
+    if (onnx::isOp(op, "If") && unroller.takeBranch(op)) {
+      replaced = true;
+      return success();
+    }
+    if (failed(onnx::inferTypes(op)))
+      return failure();
+    if (onnx::isOp(op, "Loop"))
+      return replaced = true, unroller.unrollLoop(op);
+    if (onnx::isOp(op, "Scan"))
+      return replaced = true, unroller.unrollScan(op);
+    for (Region &region : op->getRegions())
+      if (!region.empty() && failed(fold(region.front())))
+        return failure();
+    // What was folded inside may have made the results exact.
+    if (failed(onnx::inferTypes(op)))
+      return failure();
+    if (onnx::isOp(op, "If"))
+      return replaced = true, unroller.selectBranch(op);
+    return success();
+  }
+
+  Unroller unroller{[this](Block &block, Operation *previous, Operation *end) { return foldRange(block, previous, end); }};
+};
 
 struct FoldShapesPass : impl::FoldShapesBase<FoldShapesPass> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
-    if (failed(foldBlock(function.front())))
+    if (failed(ShapeFolder().fold(function.front())))
       return signalPassFailure();
     auto terminator = function.front().getTerminator();
     function.setFunctionType(FunctionType::get(&getContext(), function.getArgumentTypes(), terminator->getOperandTypes()));

@@ -27,8 +27,9 @@ def FoldShapes : Pass<"ogc-fold-shapes", "mlir::func::FuncOp"> {
   let summary = "infer all types and evaluate the shape arithmetic";
   let description = [{
     One walk in program order: each operator gets the most exact result types, and becomes a constant when it is small (at most 4096
-    elements) and its operands are constants or it only asks for a known shape. An If with a constant condition is replaced by the branch
-    taken. Floats are folded only where one rounding of the exact result is the operator's definition. Operators that need real evaluation
+    elements) and its operands are constants or it only asks for a known shape. Control flow becomes straight-line code: an If with a constant
+    condition the branch taken, any other If both branches and a Where (they must yield the same static types), a Loop with constant trip
+    count and conditions and a Scan one copy of their body an iteration (at most 4096 iterations, and 65536 nodes in all). Floats are folded only where one rounding of the exact result is the operator's definition. Operators that need real evaluation
     (a weight transposed or scaled) are left alone.
 
     ```mlir
@@ -36,6 +37,27 @@ def FoldShapes : Pass<"ogc-fold-shapes", "mlir::func::FuncOp"> {
     %1 = "onnx.Gather"(%0, %one) {axis = 0 : i64} : (tensor<3xi64>, tensor<1xi64>) -> tensor<1xi64>
     // becomes
     %1 = onnx.constant {value = dense<3> : tensor<1xi64>} : tensor<1xi64>
+    ```
+  }];
+  let dependentDialects = ["ogc::onnx::OnnxDialect"];
+}
+
+def BoundExtents : Pass<"ogc-bound-extents", "mlir::func::FuncOp"> {
+  let summary = "give extents that depend on the data a bound, and carry them to the results";
+  let description = [{
+    NonZero, Compress, Unique, NonMaxSuppression and TopK with a computed k get results of the largest possible extent; what was selected stands first
+    along it. How much that is, is computed by operators added here. Element-wise operators (whose other operands repeat along the extent),
+    Transpose, Gather and GatherND by such indices, Reshape, Squeeze, Unsqueeze, Slice, Concat, Softmax, reductions and products along other
+    dimensions carry the extent on; any other reader is an error. A result of the function with such an extent holds its elements densely at its
+    start, names the dimension in `ogc.extent = [dimension, result]`, and that result, marked `ogc.hidden`, is the extent.
+
+    ```mlir
+    %0 = "onnx.NonZero"(%x) : (tensor<2x3xf32>) -> tensor<2x?xi64>
+    return %0 : tensor<2x?xi64>
+    // becomes a function with the result attributes {ogc.extent = [1, 1]} and {ogc.hidden}
+    %0 = "onnx.NonZero"(%x) : (tensor<2x3xf32>) -> tensor<2x6xi64>
+    %n = "onnx.ReduceSum"(...) : (tensor<2x3xi64>) -> tensor<i64>
+    return %packed, %n : tensor<2x6xi64>, tensor<i64>
     ```
   }];
   let dependentDialects = ["ogc::onnx::OnnxDialect"];

@@ -32,7 +32,7 @@ const std::vector<Rule> &rules() {
       {"specialize", {"builtin", "func", "onnx"}, {}, {}, true},
       {"lower",
        {"builtin", "func", "linalg", "tensor", "arith", "math"},
-       {"kern.matmul", "kern.conv", "kern.depthwise_conv", "kern.attention"},
+       {"kern.matmul", "kern.conv", "kern.depthwise_conv", "kern.attention", "kern.program"},
        {},
        true,
        true},
@@ -119,6 +119,8 @@ private:
   }
 
   void check(Operation *op) {
+    if (op->getParentOfType<kern::ProgramOp>())
+      return; // scalar code, which the verifier of the program knows
     if (!isAllowed(op)) {
       InFlightDiagnostic diag = report(op);
       diag << "may not exist after phase " << rule.phase;

@@ -67,7 +67,8 @@ typedef struct ogc_bundle ogc_bundle;
 typedef struct ogc_engine ogc_engine;
 typedef struct ogc_context ogc_context;
 
-/* An input or output of a graph. Dense, row-major, `bytes` long. */
+/* An input or output of a graph. Dense, row-major, `bytes` long. An output whose extent depends on the data has the largest
+ * possible one here; ogc_output_shape tells that of the last run. */
 typedef struct ogc_tensor {
   const char *name;
   ogc_dtype dtype;
@@ -196,6 +197,10 @@ ogc_code ogc_run_async(ogc_context *context, size_t graph);
 
 /* Waits for all runs, and brings the bytes of host outputs. Failures of the runs show here. */
 ogc_code ogc_context_synchronize(ogc_context *context);
+
+/* The shape that an output has after the last run of `graph`, for which this waits: `out_shape` has room for `rank` extents, the
+ * rank of the tensor. Elements stand densely in this shape at the start of the output's buffer; the rest of it has no meaning. */
+ogc_code ogc_output_shape(ogc_context *context, size_t graph, size_t index, int64_t *out_shape, size_t rank);
 
 /* The stream the context runs on; null on the cpu device. */
 void *ogc_context_stream(const ogc_context *context);

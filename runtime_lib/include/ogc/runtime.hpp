@@ -103,6 +103,12 @@ public:
   void bindInput(size_t graph, size_t index, const void *data, size_t bytes, ogc_memory memory = OGC_HOST) {
     check(ogc_bind_input(get(), graph, index, data, bytes, memory));
   }
+  /// The shape of an output after the last run, for which this waits.
+  std::vector<int64_t> outputShape(size_t graph, size_t index, size_t rank) {
+    std::vector<int64_t> shape(rank);
+    check(ogc_output_shape(get(), graph, index, shape.data(), rank));
+    return shape;
+  }
   void bindOutput(size_t graph, size_t index, void *data, size_t bytes, ogc_memory memory = OGC_HOST) {
     check(ogc_bind_output(get(), graph, index, data, bytes, memory));
   }

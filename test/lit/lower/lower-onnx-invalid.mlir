@@ -3,7 +3,9 @@
 // All errors of a module are reported, and operators after a failed one are still checked.
 // expected-error@+1 {{input 1: tensor<?xf32> is not a static tensor}}
 func.func @many(%x: tensor<4xf32>, %y: tensor<?xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{NonZero: has no lowering}}
+  // expected-error@+1 {{SequenceLength: has no lowering}}
+  %6 = "onnx.SequenceLength"(%x) : (tensor<4xf32>) -> tensor<i64>
+  // expected-error@+1 {{NonZero: result 0: tensor<1x?xi64> is not a static tensor}}
   %0 = "onnx.NonZero"(%x) : (tensor<4xf32>) -> tensor<1x?xi64>
   // expected-error@+1 {{Gelu: approximate is 'cubic', expected none or tanh}}
   %1 = "onnx.Gelu"(%x) {approximate = "cubic"} : (tensor<4xf32>) -> tensor<4xf32>

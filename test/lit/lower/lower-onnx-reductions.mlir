@@ -31,12 +31,3 @@ func.func @arg_max(%x: tensor<3x4xf32>) -> tensor<3xi64> {
   %0 = "onnx.ArgMax"(%x) {axis = 1 : i64, keepdims = 0 : i64, select_last_index = 0 : i64} : (tensor<3x4xf32>) -> tensor<3xi64>
   return %0 : tensor<3xi64>
 }
-
-// CHECK-LABEL: func @cum_sum
-// CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]
-// CHECK: arith.cmpi sle
-func.func @cum_sum(%x: tensor<4xi64>) -> tensor<4xi64> {
-  %axis = onnx.constant {value = dense<0> : tensor<i64>} : tensor<i64>
-  %0 = "onnx.CumSum"(%x, %axis) {exclusive = 0 : i64, reverse = 0 : i64} : (tensor<4xi64>, tensor<i64>) -> tensor<4xi64>
-  return %0 : tensor<4xi64>
-}
