@@ -182,6 +182,9 @@ FailureOr<KernelText> printKernel(kern::KernelOp kernel, CudaArch arch, Tuning &
     return failure();
   bool fits = false;
   if (kernel.getSchedule() == kern::Schedule::Row) {
+    FailureOr<KernelText> product = printBlockProduct(kernel, arch, fits);
+    if (fits)
+      return product;
     FailureOr<KernelText> text = printRow(kernel, arch, tuning, fits);
     if (fits)
       return text;
