@@ -16,11 +16,12 @@ struct TypeInfo {
   size_t bytes;
 };
 
-constexpr TypeInfo kTypes[] = {{"bool", 1},     {"int8", 1},    {"int16", 2},   {"int32", 4},        {"int64", 8},
-                               {"uint8", 1},    {"uint16", 2},  {"uint32", 4},  {"uint64", 8},       {"float16", 2},
-                               {"bfloat16", 2}, {"float32", 4}, {"float64", 8}, {"float8e4m3fn", 1}, {"float8e5m2", 1},
-                            {"float8e4m3fnuz", 1}, {"float8e5m2fnuz", 1}, {"float8e8m0", 1}, {"float6e2m3", 1}, {"float6e3m2", 1},
-                            {"float4e2m1", 1}, {"int4", 1}, {"uint4", 1}, {"int2", 1}, {"uint2", 1}};
+constexpr TypeInfo kTypes[] = {
+    {"bool", 1},           {"int8", 1},           {"int16", 2},      {"int32", 4},        {"int64", 8},
+    {"uint8", 1},          {"uint16", 2},         {"uint32", 4},     {"uint64", 8},       {"float16", 2},
+    {"bfloat16", 2},       {"float32", 4},        {"float64", 8},    {"float8e4m3fn", 1}, {"float8e5m2", 1},
+    {"float8e4m3fnuz", 1}, {"float8e5m2fnuz", 1}, {"float8e8m0", 1}, {"float6e2m3", 1},   {"float6e3m2", 1},
+    {"float4e2m1", 1},     {"int4", 1},           {"uint4", 1},      {"int2", 1},         {"uint2", 1}};
 static_assert(std::size(kTypes) == static_cast<size_t>(DataType::MAX) + 1);
 
 bool isValid(DataType type) { return static_cast<size_t>(type) < std::size(kTypes); }
@@ -57,8 +58,9 @@ uint32_t encode(SmallFloat format, double value) {
   uint32_t signBit = 1u << (format.exponentBits + format.mantissaBits), sign = std::signbit(value) ? signBit : 0;
   uint32_t ones = signBit - 1, nan = format.special == Special::Ieee || format.special == Special::AllOnes ? ones : signBit;
   // The pattern after the largest number.
-  uint32_t infinity = format.special == Special::Ieee ? ones >> format.mantissaBits << format.mantissaBits
-                      : format.special == Special::AllOnes ? ones : signBit;
+  uint32_t infinity = format.special == Special::Ieee      ? ones >> format.mantissaBits << format.mantissaBits
+                      : format.special == Special::AllOnes ? ones
+                                                           : signBit;
   if (std::isnan(value) || (format.special == Special::NegativeZero && std::isinf(value)))
     return format.special == Special::NegativeZero ? nan : sign | nan;
   if (format.special == Special::NegativeZero && value == 0)
@@ -79,10 +81,10 @@ uint32_t encode(SmallFloat format, double value) {
 
 /// Layouts by type, from float8e4m3fnuz on those that are stored as bytes.
 const SmallFloat *layoutOf(DataType type) {
-  static constexpr SmallFloat f16 = {5, 10, 15, Special::Ieee}, bf16 = {8, 7, 127, Special::Ieee}, e4m3 = {4, 3, 7, Special::AllOnes},
-                              e5m2 = {5, 2, 15, Special::Ieee}, e4m3uz = {4, 3, 8, Special::NegativeZero},
-                              e5m2uz = {5, 2, 16, Special::NegativeZero}, e2m3 = {2, 3, 1, Special::None},
-                              e3m2 = {3, 2, 3, Special::None}, e2m1 = {2, 1, 1, Special::None};
+  static constexpr SmallFloat f16 = {5, 10, 15, Special::Ieee}, bf16 = {8, 7, 127, Special::Ieee},
+                              e4m3 = {4, 3, 7, Special::AllOnes}, e5m2 = {5, 2, 15, Special::Ieee},
+                              e4m3uz = {4, 3, 8, Special::NegativeZero}, e5m2uz = {5, 2, 16, Special::NegativeZero},
+                              e2m3 = {2, 3, 1, Special::None}, e3m2 = {3, 2, 3, Special::None}, e2m1 = {2, 1, 1, Special::None};
   switch (type) {
   case DataType::F16:
     return &f16;

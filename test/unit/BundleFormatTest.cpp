@@ -211,10 +211,16 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(DataType, SmallFloatsRoundTrip) {
   using format::DataType;
-  for (auto [type, count] :
-       {std::pair(DataType::F16, 65536u), {DataType::BF16, 65536u}, {DataType::F8E4M3FN, 256u}, {DataType::F8E5M2, 256u},
-        {DataType::F8E4M3FNUZ, 256u}, {DataType::F8E5M2FNUZ, 256u}, {DataType::F8E8M0, 256u}, {DataType::F6E2M3, 64u},
-        {DataType::F6E3M2, 64u}, {DataType::F4E2M1, 16u}})
+  for (auto [type, count] : {std::pair(DataType::F16, 65536u),
+                             {DataType::BF16, 65536u},
+                             {DataType::F8E4M3FN, 256u},
+                             {DataType::F8E5M2, 256u},
+                             {DataType::F8E4M3FNUZ, 256u},
+                             {DataType::F8E5M2FNUZ, 256u},
+                             {DataType::F8E8M0, 256u},
+                             {DataType::F6E2M3, 64u},
+                             {DataType::F6E3M2, 64u},
+                             {DataType::F4E2M1, 16u}})
     for (unsigned bits = 0; bits < count; ++bits) {
       uint16_t in = static_cast<uint16_t>(bits), out = 0;
       double value = format::readElement(type, &in, 0);

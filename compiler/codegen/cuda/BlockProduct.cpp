@@ -1,7 +1,7 @@
 //===- BlockProduct.cpp - products with packed weights of few bits --------===//
 //
-// A row kernel whose reduction is marked `ogc.block_product` by the lowering is a call of device/nbits.cuh, when its operands lie in
-// their buffers as the template reads them.
+// A row kernel whose reduction is marked `ogc.block_product` by the lowering is a call of device/nbits.cuh, when its operands lie
+// in their buffers as the template reads them.
 //
 #include "compiler/analysis/StridedView.h"
 #include "compiler/codegen/cuda/Epilogue.h"
@@ -84,7 +84,8 @@ FailureOr<KernelText> printBlockProduct(kern::KernelOp kernel, CudaArch arch, bo
   int64_t rows = std::min<int64_t>(m, 8), columns = rows <= 2 && n >= 4096 ? 2 : 1, warps = 4;
   int64_t elementBytes = cudaElementBytes(x->element), vector = std::min<int64_t>(8, 16 / elementBytes);
   SmallVector<bool> constant = constantArguments(kernel);
-  std::string name = kernel.getSymName().str() + "_Config", text = "struct " + name + " : ogc::NBitsDefaults {\n  using Element = " + types.name(x->element) + ";\n  enum { ";
+  std::string name = kernel.getSymName().str() + "_Config",
+              text = "struct " + name + " : ogc::NBitsDefaults {\n  using Element = " + types.name(x->element) + ";\n  enum { ";
   auto set = [&](StringRef member, int64_t value) { text += (member + " = " + Twine(value) + ", ").str(); };
   set("M", m), set("N", n), set("K", k), set("Bits", bits), set("Block", block), set("HasZeros", hasZeros);
   set("DefaultZero", int64_t(1) << (bits - 1)), set("Rows", rows), set("Columns", columns), set("Warps", warps);
@@ -95,9 +96,10 @@ FailureOr<KernelText> printBlockProduct(kern::KernelOp kernel, CudaArch arch, bo
   result.headers = {"ogc/memory.cuh", "ogc/scalar.cuh", "ogc/nbits.cuh"};
   result.launch = {uint32_t(grid), uint32_t(32 * warps), 1, 0};
   result.cost = 3;
-  result.source = text + epilogue->functor + "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(32 * warps) + ") " +
-                  result.name + "(" + *parameters + ") {\n  ogc::nbits<" + name + ">(" + x->pointer() + ", " + weights->pointer() +
-                  ", " + scales->pointer() + ", " + zeros->pointer() + ", " + epilogue->construct + ");\n}\n";
+  result.source = text + epilogue->functor + "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(32 * warps) +
+                  ") " + result.name + "(" + *parameters + ") {\n  ogc::nbits<" + name + ">(" + x->pointer() + ", " +
+                  weights->pointer() + ", " + scales->pointer() + ", " + zeros->pointer() + ", " + epilogue->construct +
+                  ");\n}\n";
   return result;
 }
 

@@ -1,7 +1,7 @@
 //===- ContributedAttention.cpp - Attention, MultiHeadAttention -----------===//
 //
-// Both become ai.onnx Attention. Masks of com.microsoft hide a key by adding mask_filter_value (finite), not minus infinity: so do
-// the bodies.
+// Both become ai.onnx Attention. Masks of com.microsoft hide a key by adding mask_filter_value (finite), not minus infinity: so
+// do the bodies.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/dialect/onnx/ContributedSchema.h"
@@ -180,7 +180,9 @@ void inferQAttention(::onnx::InferenceContext &context) {
 }
 
 void qAttention(Body &b) {
-  std::string zeroPoints = std::string(b.has("input_zero_point") ? ", input_zero_point" : b.has("weight_zero_point") ? ", " : "") +
+  std::string zeroPoints = std::string(b.has("input_zero_point")    ? ", input_zero_point"
+                                       : b.has("weight_zero_point") ? ", "
+                                                                    : "") +
                            (b.has("weight_zero_point") ? ", weight_zero_point" : "");
   std::string product = b.make("MatMulInteger (input, weight" + zeroPoints + ")");
   product = b.make("CastLike (" + product + ", input_scale)");
@@ -201,7 +203,9 @@ void inferMultiHead(::onnx::InferenceContext &context) {
   if (!partialShape(context, 0, query) || heads < 1)
     return;
   bool hasKey = partialShape(context, 1, key), hasValue = partialShape(context, 2, value);
-  int64_t width = query.size() == 5 ? (query[2] < 0 || query[4] < 0 ? -1 : query[2] * query[4]) : query.size() == 3 ? query[2] : -1;
+  int64_t width = query.size() == 5   ? (query[2] < 0 || query[4] < 0 ? -1 : query[2] * query[4])
+                  : query.size() == 3 ? query[2]
+                                      : -1;
   int64_t valueWidth = hasValue && value.size() == 3 ? value[2] : hasValue && value.size() == 4 ? value[1] * value[3] : width;
   int64_t length = hasKey ? (key.size() == 4 ? key[2] : key[1]) : query[1];
   if (query.size() != 3 && query.size() != 5)
@@ -254,7 +258,8 @@ void multiHead(Body &b) {
     Dims key = b.shape("key"), value = b.shape("value");
     keys = key.size() == 4 ? key[2] : key[1];
     valueWidth = value.size() == 4 ? value[1] * value[3] : value[2];
-    in = {"query", key.size() == 4 ? mergeHeads(b, "key") : "key", value.size() == 4 ? mergeHeads(b, "value") : "value", "", "", ""};
+    in = {"query", key.size() == 4 ? mergeHeads(b, "key") : "key", value.size() == 4 ? mergeHeads(b, "value") : "value", "", "",
+          ""};
   }
   in.query = addBias(b, in.query, 0, width);
   // Keys and values of four dimensions come from another attention and have their bias.
@@ -277,20 +282,23 @@ void multiHead(Body &b) {
 } // namespace
 
 void addAttentionSchemas() {
-  addSchema("Attention", "input:F weights:F bias?:F mask_index?:int32 past?:F attention_bias?:F past_sequence_length?:int32",
-            "output:F present?:F",
-            "num_heads:i! unidirectional:i=0 qkv_hidden_sizes:is mask_filter_value:f scale:f do_rotary:i=0 rotary_embedding_dim:i "
-            "past_present_share_buffer:i",
-            inferAttention, attention);
-  addSchema("QAttention",
-            "input:Q weight:Q1 bias:F input_scale:F weight_scale:F mask_index?:int32 input_zero_point?:Q weight_zero_point?:Q1 past?:F",
-            "output:F present?:F", "num_heads:i! unidirectional:i=0 mask_filter_value:f scale:f do_rotary:i=0 past_present_share_buffer:i",
-            inferQAttention, qAttention);
+  addSchema(
+      "Attention", "input:F weights:F bias?:F mask_index?:int32 past?:F attention_bias?:F past_sequence_length?:int32",
+      "output:F present?:F",
+      "num_heads:i! unidirectional:i=0 qkv_hidden_sizes:is mask_filter_value:f scale:f do_rotary:i=0 rotary_embedding_dim:i "
+      "past_present_share_buffer:i",
+      inferAttention, attention);
+  addSchema(
+      "QAttention",
+      "input:Q weight:Q1 bias:F input_scale:F weight_scale:F mask_index?:int32 input_zero_point?:Q weight_zero_point?:Q1 past?:F",
+      "output:F present?:F",
+      "num_heads:i! unidirectional:i=0 mask_filter_value:f scale:f do_rotary:i=0 past_present_share_buffer:i", inferQAttention,
+      qAttention);
   addSchema("MultiHeadAttention",
             "query:F key?:F value?:F bias?:F key_padding_mask?:int32 attention_bias?:F past_key?:F past_value?:F "
             "past_sequence_length?:int32 cache_indirection?:int32",
-            "output:F present_key?:F present_value?:F qk?:F",
-            "num_heads:i! mask_filter_value:f scale:f unidirectional:i=0", inferMultiHead, multiHead);
+            "output:F present_key?:F present_value?:F qk?:F", "num_heads:i! mask_filter_value:f scale:f unidirectional:i=0",
+            inferMultiHead, multiHead);
 }
 
 } // namespace ogc::onnx::contributed

@@ -117,6 +117,14 @@ std::string updateCache(Body &b, llvm::StringRef past, const std::string &rows, 
   return b.make("TensorScatter <axis = -2> (" + cache + ", " + rows + ", " + first + ")");
 }
 
+/// The cache with zeros in the rows from `length` [B] on. Nobody wrote those; a NaN in them would pass through the attention, which
+/// multiplies what is masked out by zero.
+std::string clearUnused(Body &b, const std::string &cache, const std::string &length, const Extents &e) {
+  std::string row = b.reshape(positionsFrom(b, b.ints({0}), 1, e.capacity), {1, 1, e.capacity, 1});
+  std::string isUsed = b.make("Less (" + row + ", " + b.reshape(length, {e.batch, 1, 1, 1}) + ")");
+  return b.make("Where (" + isUsed + ", " + cache + ", " + b.scalar(0, "query") + ")");
+}
+
 /// True where a query sees a key, [B, 1, S, C]: `position` is [B, S].
 std::string visibleKeys(Body &b, const std::string &position, const Extents &e) {
   std::string key = b.reshape(positionsFrom(b, b.ints({0}), 1, e.capacity), {1, 1, 1, e.capacity});
@@ -160,7 +168,8 @@ void checkGroupQuery(Body &b) {
 }
 
 /// Query, key and value as [B, heads, S, D], rotated where asked for.
-void splitHeads(Body &b, const Extents &e, const std::string &position, std::string &query, std::string &key, std::string &value) {
+void splitHeads(Body &b, const Extents &e, const std::string &position, std::string &query, std::string &key,
+                std::string &value) {
   query = "query", key = "key", value = "value";
   if (!b.has("key")) {
     query = b.fresh("q"), key = b.fresh("k"), value = b.fresh("v");
@@ -203,6 +212,12 @@ void groupQuery(Body &b) {
     b.add("present_key = Identity (" + key + ")");
   if (b.hasOutput("present_value"))
     b.add("present_value = Identity (" + value + ")");
+  bool isFull = e.batch == 1 && e.capacity == b.constantInteger("total_sequence_length", e.queries) && (past[2] < e.capacity);
+  if (!isFull) {
+    std::string length = b.make("Add (" + last + ", " + b.ints({1}) + ")");
+    key = clearUnused(b, key, length, e);
+    value = clearUnused(b, value, length, e);
+  }
   std::string mask = visibleKeys(b, position, e);
   bool hasSink = b.integer("smooth_softmax") > 0 || b.has("head_sink");
   if (b.has("attention_bias") || hasSink) {
@@ -223,14 +238,16 @@ void groupQuery(Body &b) {
 
 void addCacheSchemas() {
   addSchema("RotaryEmbedding", "input:F position_ids:int64 cos_cache:F sin_cache:F", "output:F",
-            "interleaved:i=0 num_heads:i=0 rotary_embedding_dim:i=0 scale:f=1 is_packed_batching:i=0", inferLikeFirst, rotaryEmbedding);
-  addSchema("GroupQueryAttention",
-            "query:F key?:F value?:F past_key?:F past_value?:F seqlens_k:int32 total_sequence_length:int32 cos_cache?:F sin_cache?:F "
-            "position_ids?:int64 attention_bias?:F head_sink?:F k_scale?:float v_scale?:float",
-            "output:F present_key?:F present_value?:F output_qk?:F",
-            "num_heads:i! kv_num_heads:i! scale:f softcap:f=0 local_window_size:i=-1 do_rotary:i=0 rotary_interleaved:i=0 "
-            "smooth_softmax:i=-1 qk_output:i=0 kv_cache_bit_width:i k_quant_type:s v_quant_type:s",
-            inferGroupQuery, groupQuery);
+            "interleaved:i=0 num_heads:i=0 rotary_embedding_dim:i=0 scale:f=1 is_packed_batching:i=0", inferLikeFirst,
+            rotaryEmbedding);
+  addSchema(
+      "GroupQueryAttention",
+      "query:F key?:F value?:F past_key?:F past_value?:F seqlens_k:int32 total_sequence_length:int32 cos_cache?:F sin_cache?:F "
+      "position_ids?:int64 attention_bias?:F head_sink?:F k_scale?:float v_scale?:float",
+      "output:F present_key?:F present_value?:F output_qk?:F",
+      "num_heads:i! kv_num_heads:i! scale:f softcap:f=0 local_window_size:i=-1 do_rotary:i=0 rotary_interleaved:i=0 "
+      "smooth_softmax:i=-1 qk_output:i=0 kv_cache_bit_width:i k_quant_type:s v_quant_type:s",
+      inferGroupQuery, groupQuery);
 }
 
 } // namespace ogc::onnx::contributed

@@ -89,8 +89,8 @@ void inferFusedMatMul(::onnx::InferenceContext &context) {
 void fusedGemm(Body &b) {
   std::string operands = b.has("C") ? "A, B, C" : "A, B";
   std::string product = b.make("Gemm <alpha = " + literal(b.real("alpha", 1)) + ", beta = " + literal(b.real("beta", 1)) +
-                               ", transA = " + llvm::Twine(b.integer("transA")) + ", transB = " + llvm::Twine(b.integer("transB")) +
-                               "> (" + operands + ")");
+                               ", transA = " + llvm::Twine(b.integer("transA")) +
+                               ", transB = " + llvm::Twine(b.integer("transB")) + "> (" + operands + ")");
   std::string activation = b.text("activation");
   std::vector<float> parameters;
   float alpha = b.real("activation_alpha", std::numeric_limits<float>::quiet_NaN());
@@ -138,7 +138,8 @@ void nhwcConv(Body &b) {
   for (int64_t d = 2; d < rank; ++d)
     last.push_back(d);
   last.push_back(1);
-  std::string product = b.make("Conv <" + windowAttributes(b) + "> (" + b.transpose("X", first) + ", W" + (b.has("B") ? ", B" : "") + ")");
+  std::string product =
+      b.make("Conv <" + windowAttributes(b) + "> (" + b.transpose("X", first) + ", W" + (b.has("B") ? ", B" : "") + ")");
   b.add("Y = Transpose <perm = " + llvm::Twine(listOf(last)) + "> (" + product + ")");
 }
 
@@ -177,8 +178,8 @@ void inferConv(::onnx::InferenceContext &context, bool channelsLast) {
   shape[0] = x[0];
   shape[channelsLast ? x.size() - 1 : 1] = w[0];
   for (size_t d = 0; d < spatial; ++d)
-    shape[d + (channelsLast ? 1 : 2)] = windowExtent(x[d + (channelsLast ? 1 : 2)], w[d + 2], strides[d], dilations[d],
-                                                     pads[d] + pads[d + spatial], autoPad);
+    shape[d + (channelsLast ? 1 : 2)] =
+        windowExtent(x[d + (channelsLast ? 1 : 2)], w[d + 2], strides[d], dilations[d], pads[d] + pads[d + spatial], autoPad);
   setShape(context, 0, shape);
 }
 

@@ -46,7 +46,8 @@ std::string skipSum(Body &b) {
 void skipLayerNormalization(Body &b) {
   std::string sum = skipSum(b), beta = b.has("beta") ? ", beta" : "";
   std::string results = b.hasOutput("mean") ? "output, mean, inv_std_var" : "output";
-  b.add(results + " = LayerNormalization <axis = -1, epsilon = " + literal(b.real("epsilon")) + "> (" + sum + ", gamma" + beta + ")");
+  b.add(results + " = LayerNormalization <axis = -1, epsilon = " + literal(b.real("epsilon")) + "> (" + sum + ", gamma" + beta +
+        ")");
 }
 
 /// 1 / sqrt(mean of squares + epsilon) of the last dimension, in f32.
@@ -124,12 +125,13 @@ void addNormalizationSchemas() {
   // onnxruntime writes these into ai.onnx, whatever the opset.
   addSchema("SimplifiedLayerNormalization", "X:F scale:F1", "Y:F1 inv_std_var?:float", "axis:i=-1 epsilon:f=1e-5 stash_type:i=1",
             inferSimplified, simplifiedLayerNormalization, "");
-  addSchema("LayerNormalization", "X:F Scale:F B?:F", "Y:F Mean?:float InvStdDev?:float", "axis:i=-1 epsilon:f=1e-5 stash_type:i=1",
-            inferLikeFirst, nullptr, "");
-  addSchema("EmbedLayerNormalization",
-            "input_ids:int32 segment_ids?:int32 word_embedding:F position_embedding:F segment_embedding?:F gamma:F beta:F mask?:int32 "
-            "position_ids?:int32",
-            "output:F mask_index?:int32 embedding_sum?:F", "epsilon:f=1e-12 mask_index_type:i=0", inferEmbed, embedLayerNormalization);
+  addSchema("LayerNormalization", "X:F Scale:F B?:F", "Y:F Mean?:float InvStdDev?:float",
+            "axis:i=-1 epsilon:f=1e-5 stash_type:i=1", inferLikeFirst, nullptr, "");
+  addSchema(
+      "EmbedLayerNormalization",
+      "input_ids:int32 segment_ids?:int32 word_embedding:F position_embedding:F segment_embedding?:F gamma:F beta:F mask?:int32 "
+      "position_ids?:int32",
+      "output:F mask_index?:int32 embedding_sum?:F", "epsilon:f=1e-12 mask_index_type:i=0", inferEmbed, embedLayerNormalization);
 }
 
 } // namespace ogc::onnx::contributed

@@ -19,7 +19,8 @@ std::string dequantize(Body &b, llvm::StringRef x, llvm::StringRef scale, llvm::
 }
 
 /// Quantizes `value` into the result `y`; without a zero point it has the type of the operand `like`.
-void quantize(Body &b, llvm::StringRef y, const std::string &value, llvm::StringRef scale, llvm::StringRef zero, llvm::StringRef like) {
+void quantize(Body &b, llvm::StringRef y, const std::string &value, llvm::StringRef scale, llvm::StringRef zero,
+              llvm::StringRef like) {
   std::string type = b.has(zero) ? "" : " <output_dtype = " + std::to_string(b.type(like)) + ">";
   b.add(y + " = QuantizeLinear" + type + " (" + value + ", " + scale + optional(b, zero) + ")");
 }
@@ -246,7 +247,8 @@ void scaled(Body &b, const std::string &product, const std::string &scale, llvm:
 }
 
 void matMulIntegerToFloat(Body &b) {
-  std::string product = integerProduct(b, "A", "B", b.has("a_zero_point") ? "a_zero_point" : "", b.has("b_zero_point") ? "b_zero_point" : "");
+  std::string product =
+      integerProduct(b, "A", "B", b.has("a_zero_point") ? "a_zero_point" : "", b.has("b_zero_point") ? "b_zero_point" : "");
   scaled(b, product, b.make("Mul (a_scale, b_scale)"), "bias", "Y");
 }
 
@@ -264,7 +266,8 @@ void inferFloatProduct(::onnx::InferenceContext &context) {
 
 void qGemm(Body &b) {
   float alpha = b.real("alpha", 1);
-  std::string lhs = b.integer("transA") ? b.transpose("A", {1, 0}) : "A", rhs = b.integer("transB") ? b.transpose("B", {1, 0}) : "B";
+  std::string lhs = b.integer("transA") ? b.transpose("A", {1, 0}) : "A",
+              rhs = b.integer("transB") ? b.transpose("B", {1, 0}) : "B";
   std::string product = integerProduct(b, lhs, rhs, "a_zero_point", "b_zero_point");
   if (b.has("C"))
     product = b.make("Add (" + product + ", C)");
@@ -296,13 +299,15 @@ void inferQGemm(::onnx::InferenceContext &context) {
 //===----------------------------------------------------------------------===//
 
 void quantizeLinear(Body &b) {
-  std::string axis = "axis = " + std::to_string(b.integer("axis", 1)) + ", block_size = " + std::to_string(b.integer("block_size"));
+  std::string axis =
+      "axis = " + std::to_string(b.integer("axis", 1)) + ", block_size = " + std::to_string(b.integer("block_size"));
   std::string type = b.has("y_zero_point") ? "" : ", output_dtype = 2";
   b.add("y = QuantizeLinear <" + axis + type + "> (x, y_scale" + optional(b, "y_zero_point") + ")");
 }
 
 void dequantizeLinear(Body &b) {
-  std::string axis = "axis = " + std::to_string(b.integer("axis", 1)) + ", block_size = " + std::to_string(b.integer("block_size"));
+  std::string axis =
+      "axis = " + std::to_string(b.integer("axis", 1)) + ", block_size = " + std::to_string(b.integer("block_size"));
   b.add("y = DequantizeLinear <" + axis + "> (x, x_scale" + optional(b, "x_zero_point") + ")");
 }
 
@@ -326,7 +331,8 @@ constexpr const char *unaryInputs = "X:Q X_scale:float X_zero_point?:Q Y_scale:f
 } // namespace
 
 void addQuantizedSchemas() {
-  constexpr const char *pair = "A:Q A_scale:float A_zero_point?:Q B:Q B_scale:float B_zero_point?:Q C_scale:float C_zero_point?:Q";
+  constexpr const char *pair =
+      "A:Q A_scale:float A_zero_point?:Q B:Q B_scale:float B_zero_point?:Q C_scale:float C_zero_point?:Q";
   addSchema("QLinearAdd", pair, "C:Q", "", inferBinary, qLinearAdd);
   addSchema("QLinearMul", pair, "C:Q", "", inferBinary, qLinearMul);
   addSchema("QLinearLeakyRelu", unaryInputs, "Y:Q", "alpha:f=0.01", inferLikeFirst, qLinearLeakyRelu);
@@ -334,24 +340,24 @@ void addQuantizedSchemas() {
   addSchema("QLinearSoftmax", unaryInputs, "Y:Q", "axis:i=-1 opset:i=13", inferLikeFirst, qLinearSoftmax);
   addSchema("QLinearGlobalAveragePool", unaryInputs, "Y:Q", "channels_last:i=0", inferGlobalPool, qLinearGlobalAveragePool);
   addSchema("QLinearAveragePool", unaryInputs, "Y:Q",
-            "auto_pad:s=NOTSET ceil_mode:i=0 count_include_pad:i=0 kernel_shape:is! strides:is pads:is channels_last:i=0", inferPool,
-            qLinearAveragePool);
-  addSchema("QLinearReduceMean",
-            "data:Q data_scale:float data_zero_point?:Q reduced_scale:float reduced_zero_point?:Q", "reduced:Q", "axes:is keepdims:i=1",
-            inferReduceMean, qLinearReduceMean);
+            "auto_pad:s=NOTSET ceil_mode:i=0 count_include_pad:i=0 kernel_shape:is! strides:is pads:is channels_last:i=0",
+            inferPool, qLinearAveragePool);
+  addSchema("QLinearReduceMean", "data:Q data_scale:float data_zero_point?:Q reduced_scale:float reduced_zero_point?:Q",
+            "reduced:Q", "axes:is keepdims:i=1", inferReduceMean, qLinearReduceMean);
   addSchema("QLinearConcat", "Y_scale:float Y_zero_point:Q inputs*:A", "Y:Q", "axis:i!", inferConcat, qLinearConcat);
   addSchema("QLinearWhere",
-            "condition:bool X:Q X_scale:float X_zero_point?:Q Y:Q Y_scale:float Y_zero_point?:Q Z_scale:float Z_zero_point?:Q", "Z:Q",
-            "", inferWhere, qLinearWhere);
-  addSchema("MatMulIntegerToFloat",
-            "A:Q B:Q1 a_scale:F b_scale:F a_zero_point?:Q b_zero_point?:Q1 bias?:F", "Y:F", "", inferFloatProduct, matMulIntegerToFloat);
+            "condition:bool X:Q X_scale:float X_zero_point?:Q Y:Q Y_scale:float Y_zero_point?:Q Z_scale:float Z_zero_point?:Q",
+            "Z:Q", "", inferWhere, qLinearWhere);
+  addSchema("MatMulIntegerToFloat", "A:Q B:Q1 a_scale:F b_scale:F a_zero_point?:Q b_zero_point?:Q1 bias?:F", "Y:F", "",
+            inferFloatProduct, matMulIntegerToFloat);
   addSchema("DynamicQuantizeMatMul", "A:float B:Q1 b_scale:float b_zero_point?:Q1 bias?:float", "Y:float", "", inferFloatProduct,
             dynamicQuantizeMatMul);
   addSchema("QGemm",
             "A:Q a_scale:float a_zero_point:Q B:Q1 b_scale:float b_zero_point:Q1 C?:int32 y_scale?:float y_zero_point?:Q2", "Y:A",
             "transA:i=0 transB:i=0 alpha:f=1", inferQGemm, qGemm);
   addSchema("QuantizeLinear", "x:F y_scale:F y_zero_point?:Q", "y:Q", "axis:i=1 block_size:i=0", inferQuantize, quantizeLinear);
-  addSchema("DequantizeLinear", "x:Q x_scale:F x_zero_point?:Q", "y:F", "axis:i=1 block_size:i=0", inferDequantize, dequantizeLinear);
+  addSchema("DequantizeLinear", "x:Q x_scale:F x_zero_point?:Q", "y:F", "axis:i=1 block_size:i=0", inferDequantize,
+            dequantizeLinear);
 }
 
 } // namespace ogc::onnx::contributed

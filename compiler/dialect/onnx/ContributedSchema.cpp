@@ -168,8 +168,8 @@ static std::vector<std::string> typesOf(char variable) {
   case 'F':
     return tensors({"float", "float16", "bfloat16", "double"});
   case 'Q':
-    return tensors({"int8", "uint8", "int16", "uint16", "int32", "int4", "uint4", "int2", "uint2", "float8e4m3fn", "float8e4m3fnuz",
-                    "float8e5m2", "float8e5m2fnuz"});
+    return tensors({"int8", "uint8", "int16", "uint16", "int32", "int4", "uint4", "int2", "uint2", "float8e4m3fn",
+                    "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"});
   case 'I':
     return tensors({"int32", "int64"});
   default:

@@ -94,10 +94,10 @@ using WriteBody = void (*)(Body &);
 
 /// A schema of com.microsoft (or of ai.onnx, for what onnxruntime adds there), version 1.
 ///
-/// Operands and results are words "name:type"; a "?" after the name marks an optional one, a "*" a variadic one. Types are element
-/// types ("float", "uint8"), or variables by their first letter: F any float, Q 2- to 16-bit integers and 8-bit floats, I int32 or int64,
-/// A anything.
-/// Attributes are words "name:kind=default", kinds i, f, s, is, fs; without a default they may be left out, with "!" they may not.
+/// Operands and results are words "name:type"; a "?" after the name marks an optional one, a "*" a variadic one. Types are
+/// element types ("float", "uint8"), or variables by their first letter: F any float, Q 2- to 16-bit integers and 8-bit floats, I
+/// int32 or int64, A anything. Attributes are words "name:kind=default", kinds i, f, s, is, fs; without a default they may be
+/// left out, with "!" they may not.
 void addSchema(llvm::StringRef name, llvm::StringRef inputs, llvm::StringRef outputs, llvm::StringRef attributes, Infer infer,
                WriteBody body = nullptr, llvm::StringRef domain = "com.microsoft", int version = 1);
 

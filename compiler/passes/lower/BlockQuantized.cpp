@@ -21,7 +21,9 @@ Value unpackPart(Scalar &s, Value byte, Value part, int64_t bits) {
   Value shift = s.mul(part, s.icst(part.getType(), bits));
   return arith::AndIOp::create(s.b, arith::ShRUIOp::create(s.b, byte, shift), s.icst(byte.getType(), (1 << bits) - 1));
 }
-Value unpackPart(Scalar &s, Value byte, int64_t part, int64_t bits) { return unpackPart(s, byte, s.icst(byte.getType(), part), bits); }
+Value unpackPart(Scalar &s, Value byte, int64_t part, int64_t bits) {
+  return unpackPart(s, byte, s.icst(byte.getType(), part), bits);
+}
 
 //===----------------------------------------------------------------------===//
 // MatMulNBits
@@ -162,8 +164,9 @@ LogicalResult matMulNBits(Node &n) {
   SmallVector<Value> operands{acc};
   if (n.has(5))
     operands.push_back(n.in(5));
-  Value y = elementwise(n.b, {rows, p.columns}, n.outElement(), operands,
-                        [](Scalar &s, ValueRange v) { return v.size() > 1 ? s.add(v[0], s.cast(v[1], false, v[0].getType(), false)) : v[0]; });
+  Value y = elementwise(n.b, {rows, p.columns}, n.outElement(), operands, [](Scalar &s, ValueRange v) {
+    return v.size() > 1 ? s.add(v[0], s.cast(v[1], false, v[0].getType(), false)) : v[0];
+  });
   return n.result(reshape(n.b, y, n.outShape()));
 }
 
@@ -187,7 +190,8 @@ Value packedNumber(Scalar &s, Value tensor, ArrayRef<Value> at, int64_t bits, Ty
 }
 
 LogicalResult gatherBlockQuantized(Node &n) {
-  int64_t rank = n.inRank(0), axis = wrapAxis(n.op.getI64("gather_axis"), rank), blocked = wrapAxis(n.op.getI64("quantize_axis", 1), rank);
+  int64_t rank = n.inRank(0), axis = wrapAxis(n.op.getI64("gather_axis"), rank),
+          blocked = wrapAxis(n.op.getI64("quantize_axis", 1), rank);
   int64_t block = n.op.getI64("block_size", 128), bits = n.op.getI64("bits", 4), indexRank = n.inRank(1);
   bool isByte = n.declaredIn(0).isUnsignedInteger(8);
   if (axis < 0 || axis >= rank || blocked < 0 || blocked >= rank || block < 16 || (isByte && bits != 2 && bits != 4 && bits != 8))

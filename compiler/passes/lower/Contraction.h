@@ -37,8 +37,8 @@ mlir::Value collapseBatch(Builder &b, mlir::Value v, llvm::ArrayRef<int64_t> bat
 /// The most products of two numbers of 9 bits whose sum is exact in f32.
 constexpr int64_t mostExactTerms = 256;
 
-/// Operand i of integers, or 8-bit floats, less its zero point (operand `zero`, may be absent), in f16: exact for integers of 8 bits. The zero
-/// point is one number, one for each extent of `axis`, or broadcasts.
+/// Operand i of integers, or 8-bit floats, less its zero point (operand `zero`, may be absent), in f16: exact for integers of 8
+/// bits. The zero point is one number, one for each extent of `axis`, or broadcasts.
 mlir::Value lessZeroPoint(Node &node, int i, int zero, int64_t axis);
 
 /// Sum of f32 tensors that hold integers, in i32; `bias` (i32, or null) has extent `dimension` of them, or one.

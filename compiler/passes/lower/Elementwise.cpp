@@ -128,7 +128,8 @@ Value decoded(Node &n) {
   auto small = dyn_cast<FloatType>(n.declaredIn(0));
   if (!small || !isSmallFloat(small))
     return n.in(0);
-  return elementwise(n.b, n.inShape(0), n.b.getF32Type(), n.in(0), [&](Scalar &s, ValueRange x) { return decodeFloat(s, x[0], small); });
+  return elementwise(n.b, n.inShape(0), n.b.getF32Type(), n.in(0),
+                     [&](Scalar &s, ValueRange x) { return decodeFloat(s, x[0], small); });
 }
 
 /// A question about a number of a float type.
@@ -275,7 +276,8 @@ LogicalResult castTo(Node &n) {
   if (from == to || (n.inElement(0) == n.outElement() && !isSmallType(from) && !isSmallType(to)))
     return n.result(n.in(0));
   return n.result(elementwise(
-      n.b, n.outShape(), n.outElement(), n.in(0), [&](Scalar &s, ValueRange x) { return castElement(s, x[0], from, to, options); },
+      n.b, n.outShape(), n.outElement(), n.in(0),
+      [&](Scalar &s, ValueRange x) { return castElement(s, x[0], from, to, options); },
       /*widen=*/false));
 }
 

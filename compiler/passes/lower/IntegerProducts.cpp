@@ -1,7 +1,7 @@
 //===- IntegerProducts.cpp - MatMulInteger, QLinearMatMul -----------------===//
 //
-// Products of 8-bit integers are exact in int32. They run on the f16 anchors: numbers less their zero point have 9 bits, which f16
-// holds, and up to 256 products of them have a sum that f32 holds. Longer sums are cut into parts, which are added in i32.
+// Products of 8-bit integers are exact in int32. They run on the f16 anchors: numbers less their zero point have 9 bits, which
+// f16 holds, and up to 256 products of them have a sum that f32 holds. Longer sums are cut into parts, which are added in i32.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/passes/lower/Contraction.h"
@@ -110,7 +110,8 @@ Shape promote(Node &n, Value &lhs, Value &rhs) {
 FailureOr<Value> integerProduct(Node &n, int a, int b, int aZero, int bZero) {
   if (n.inRank(a) == 0 || n.inRank(b) == 0)
     return n.fail("operands are scalars");
-  Value lhs = lessZeroPoint(n, a, aZero, std::max<int64_t>(n.inRank(a) - 2, 0)), rhs = lessZeroPoint(n, b, bZero, n.inRank(b) - 1);
+  Value lhs = lessZeroPoint(n, a, aZero, std::max<int64_t>(n.inRank(a) - 2, 0)),
+        rhs = lessZeroPoint(n, b, bZero, n.inRank(b) - 1);
   Shape batch = promote(n, lhs, rhs);
   SmallVector<Value> parts = partialProducts(n, lhs, rhs, n.isConstantIn(b) && (!n.has(bZero) || n.isConstantIn(bZero)), batch);
   if (!isSmallFloat(n.declaredIn(a)))

@@ -46,11 +46,38 @@ std::optional<std::string> refuseType(Type type) {
 /// True for operators that move elements without looking at them, or know the small types. Any other would take the byte for a
 /// number.
 bool takesSmallTypes(StringRef opType) {
-  static const llvm::StringSet<> types = {
-      "BitCast", "Cast", "CastLike", "Concat", "ConstantOfShape", "DepthToSpace", "DequantizeLinear", "Dropout", "Expand", "Flatten",
-      "Gather", "GatherElements", "GatherND", "Identity", "IsInf", "IsNaN", "Pad", "QLinearMatMul", "QuantizeLinear", "Reshape", "Shape",
-      "Size", "Slice", "SpaceToDepth", "Split", "Squeeze", "TensorScatter", "Tile", "Transpose", "Unsqueeze", "Where",
-      "com.microsoft.GatherBlockQuantized"};
+  static const llvm::StringSet<> types = {"BitCast",
+                                          "Cast",
+                                          "CastLike",
+                                          "Concat",
+                                          "ConstantOfShape",
+                                          "DepthToSpace",
+                                          "DequantizeLinear",
+                                          "Dropout",
+                                          "Expand",
+                                          "Flatten",
+                                          "Gather",
+                                          "GatherElements",
+                                          "GatherND",
+                                          "Identity",
+                                          "IsInf",
+                                          "IsNaN",
+                                          "Pad",
+                                          "QLinearMatMul",
+                                          "QuantizeLinear",
+                                          "Reshape",
+                                          "Shape",
+                                          "Size",
+                                          "Slice",
+                                          "SpaceToDepth",
+                                          "Split",
+                                          "Squeeze",
+                                          "TensorScatter",
+                                          "Tile",
+                                          "Transpose",
+                                          "Unsqueeze",
+                                          "Where",
+                                          "com.microsoft.GatherBlockQuantized"};
   return types.contains(opType);
 }
 

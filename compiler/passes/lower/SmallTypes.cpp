@@ -92,8 +92,12 @@ struct Format {
   bool hasInfinity, hasNaN, nanIsNegativeZero;
 };
 
-Value shiftLeft(Scalar &s, Value x, int64_t by) { return by ? arith::ShLIOp::create(s.b, x, s.icst(x.getType(), by)).getResult() : x; }
-Value shiftRight(Scalar &s, Value x, int64_t by) { return by ? arith::ShRUIOp::create(s.b, x, s.icst(x.getType(), by)).getResult() : x; }
+Value shiftLeft(Scalar &s, Value x, int64_t by) {
+  return by ? arith::ShLIOp::create(s.b, x, s.icst(x.getType(), by)).getResult() : x;
+}
+Value shiftRight(Scalar &s, Value x, int64_t by) {
+  return by ? arith::ShRUIOp::create(s.b, x, s.icst(x.getType(), by)).getResult() : x;
+}
 Value bitAnd(Scalar &s, Value x, int64_t mask) { return arith::AndIOp::create(s.b, x, s.icst(x.getType(), mask)); }
 Value bitOr(Scalar &s, Value x, Value y) { return arith::OrIOp::create(s.b, x, y); }
 Value asFloat(Scalar &s, Value bits) { return arith::BitcastOp::create(s.b, s.b.getF32Type(), bits); }
@@ -102,7 +106,8 @@ Value asBits(Scalar &s, Value x) { return arith::BitcastOp::create(s.b, s.b.getI
 /// Powers of two: the exponent of an f32.
 Value decodePower(Scalar &s, Value code) {
   Type i32 = s.b.getI32Type();
-  Value isLowest = s.cmp(Compare::Equal, code, s.icst(i32, 0), false), isNaN = s.cmp(Compare::Equal, code, s.icst(i32, 255), false);
+  Value isLowest = s.cmp(Compare::Equal, code, s.icst(i32, 0), false),
+        isNaN = s.cmp(Compare::Equal, code, s.icst(i32, 255), false);
   // 2^-127 is a subnormal f32.
   Value bits = s.select(isLowest, s.icst(i32, 0x00400000), shiftLeft(s, code, 23));
   return asFloat(s, s.select(isNaN, s.icst(i32, 0x7fc00000), bits));
@@ -175,7 +180,9 @@ Value encodeFloat(Scalar &s, Value x, FloatType type, SmallFloatOptions options)
   Value code = s.select(isSmall, subnormal, normal);
   Value largest = s.icst(i32, format.maxCode);
   Value isBeyond = s.cmp(Compare::Greater, s.select(isSmall, s.icst(i32, 0), code), largest, false);
-  int64_t overflow = options.saturate || !format.hasNaN ? format.maxCode : format.hasInfinity ? format.maxCode + 1 : format.nanCode;
+  int64_t overflow = options.saturate || !format.hasNaN ? format.maxCode
+                     : format.hasInfinity               ? format.maxCode + 1
+                                                        : format.nanCode;
   code = s.select(isBeyond, s.icst(i32, overflow), code);
   Value isNaN = s.cmp(Compare::Greater, magnitude, s.icst(i32, 0x7f800000), false);
   Value signedCode = bitOr(s, code, sign);

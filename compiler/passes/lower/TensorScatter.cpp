@@ -10,8 +10,8 @@ using namespace mlir;
 namespace ogc::lower {
 namespace {
 
-/// past_cache [B, ..., C, ...] with update [B, ..., S, ...] at write_indices [B] of `axis`. Linear: rows past the end are dropped;
-/// circular: they go on at the begin.
+/// past_cache [B, ..., C, ...] with update [B, ..., S, ...] at write_indices [B] of `axis`. Linear: rows past the end are
+/// dropped; circular: they go on at the begin.
 LogicalResult tensorScatter(Node &n) {
   MLIRContext *context = n.b.getContext();
   unsigned rank = static_cast<unsigned>(n.inRank(0));

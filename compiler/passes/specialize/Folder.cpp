@@ -25,7 +25,9 @@ double roundFloat(double value, Type type) {
 }
 
 /// Types of fewer bits have rules of their own (saturation, patterns without infinity): the kernels know them.
-static bool isFoldedElement(Type type) { return type.isInteger(1) || !type.isIntOrFloat() || type.getIntOrFloatBitWidth() >= 8 + isa<FloatType>(type); }
+static bool isFoldedElement(Type type) {
+  return type.isInteger(1) || !type.isIntOrFloat() || type.getIntOrFloatBitWidth() >= 8 + isa<FloatType>(type);
+}
 
 std::optional<Tensor> loadTensor(Value value) {
   ElementsAttr attr = onnx::getConstant(value);

@@ -1,8 +1,8 @@
 //===- nbits.cuh - product with weights of 2, 4 or 8 bits, few rows -------===//
 //
-// Streams the packed weights once for up to eight rows of x. A warp computes Columns columns; its lanes take consecutive chunks of a
-// row of weights, so that a warp reads a contiguous stretch. Numbers become floats by their bits (2^23 + q is q in the mantissa),
-// scales apply once for each word; sums are f32.
+// Streams the packed weights once for up to eight rows of x. A warp computes Columns columns; its lanes take consecutive chunks
+// of a row of weights, so that a warp reads a contiguous stretch. Numbers become floats by their bits (2^23 + q is q in the
+// mantissa), scales apply once for each word; sums are f32.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OGC_DEVICE_NBITS_CUH
@@ -20,7 +20,9 @@ template <class C> struct NBitsShape {
   enum {
     PerByte = 8 / C::Bits,
     RowBytes = C::K / PerByte, ///< of one column of the product
-    Chunk = RowBytes % 16 == 0 ? 16 : RowBytes % 8 == 0 ? 8 : 4,
+    Chunk = RowBytes % 16 == 0  ? 16
+            : RowBytes % 8 == 0 ? 8
+                                : 4,
     Words = Chunk / 4,
     PerWord = 4 * PerByte,
     Steps = (RowBytes + 32 * Chunk - 1) / (32 * Chunk),
@@ -39,7 +41,8 @@ template <int Bits> __device__ __forceinline__ float numberOf(unsigned word, int
 
 template <class C, class Scale, class Zero, class Epilogue>
 __device__ __forceinline__ void nbits(const typename C::Element *x, const signed char *__restrict__ weights,
-                                      const Scale *__restrict__ scales, const Zero *__restrict__ zeros, const Epilogue &epilogue) {
+                                      const Scale *__restrict__ scales, const Zero *__restrict__ zeros,
+                                      const Epilogue &epilogue) {
   using S = NBitsShape<C>;
   constexpr int Rows = C::Rows, Columns = C::Columns, U = S::Unroll, Words = S::Words;
   int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
