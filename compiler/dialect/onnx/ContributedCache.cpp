@@ -117,8 +117,8 @@ std::string updateCache(Body &b, llvm::StringRef past, const std::string &rows, 
   return b.make("TensorScatter <axis = -2> (" + cache + ", " + rows + ", " + first + ")");
 }
 
-/// The cache with zeros in the rows from `length` [B] on. Nobody wrote those; a NaN in them would pass through the attention, which
-/// multiplies what is masked out by zero.
+/// The cache with zeros in the rows from `length` [B] on. Nobody wrote those; a NaN in them would pass through the attention,
+/// which multiplies what is masked out by zero.
 std::string clearUnused(Body &b, const std::string &cache, const std::string &length, const Extents &e) {
   std::string row = b.reshape(positionsFrom(b, b.ints({0}), 1, e.capacity), {1, 1, e.capacity, 1});
   std::string isUsed = b.make("Less (" + row + ", " + b.reshape(length, {e.batch, 1, 1, 1}) + ")");
