@@ -15,6 +15,10 @@ static std::optional<DataType> integerType(IntegerType type) {
   switch (type.getWidth()) {
   case 1:
     return DataType::Bool;
+  case 2:
+    return isUnsigned ? DataType::U2 : DataType::I2;
+  case 4:
+    return isUnsigned ? DataType::U4 : DataType::I4;
   case 8:
     return isUnsigned ? DataType::U8 : DataType::I8;
   case 16:
@@ -37,6 +41,12 @@ std::optional<DataType> dataTypeOf(Type type) {
       .Case([](Float64Type) { return DataType::F64; })
       .Case([](Float8E4M3FNType) { return DataType::F8E4M3FN; })
       .Case([](Float8E5M2Type) { return DataType::F8E5M2; })
+      .Case([](Float8E4M3FNUZType) { return DataType::F8E4M3FNUZ; })
+      .Case([](Float8E5M2FNUZType) { return DataType::F8E5M2FNUZ; })
+      .Case([](Float8E8M0FNUType) { return DataType::F8E8M0; })
+      .Case([](Float6E2M3FNType) { return DataType::F6E2M3; })
+      .Case([](Float6E3M2FNType) { return DataType::F6E3M2; })
+      .Case([](Float4E2M1FNType) { return DataType::F4E2M1; })
       .Default([](Type) { return std::nullopt; });
 }
 
@@ -73,6 +83,26 @@ Type mlirTypeOf(DataType type, MLIRContext *context) {
     return Float8E4M3FNType::get(context);
   case DataType::F8E5M2:
     return Float8E5M2Type::get(context);
+  case DataType::F8E4M3FNUZ:
+    return Float8E4M3FNUZType::get(context);
+  case DataType::F8E5M2FNUZ:
+    return Float8E5M2FNUZType::get(context);
+  case DataType::F8E8M0:
+    return Float8E8M0FNUType::get(context);
+  case DataType::F6E2M3:
+    return Float6E2M3FNType::get(context);
+  case DataType::F6E3M2:
+    return Float6E3M2FNType::get(context);
+  case DataType::F4E2M1:
+    return Float4E2M1FNType::get(context);
+  case DataType::I4:
+    return b.getIntegerType(4);
+  case DataType::U4:
+    return b.getIntegerType(4, /*isSigned=*/false);
+  case DataType::I2:
+    return b.getIntegerType(2);
+  case DataType::U2:
+    return b.getIntegerType(2, /*isSigned=*/false);
   }
   return Type();
 }

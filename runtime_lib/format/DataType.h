@@ -18,6 +18,13 @@ const char *typeName(DataType type);
 
 bool isFloat(DataType type);
 
+/// 4 or 2 for the integers of so many bits, else 0.
+int smallIntegerBits(DataType type);
+
+/// Makes integers of 2 and 4 bits in bytes the numbers that their low bits are: ml_dtypes leaves the high bits of negative ones
+/// zero. Arrays of other types are left alone.
+void normalizeSmallIntegers(DataType type, void *data, size_t elements);
+
 /// Reads element `index` of an array of `type` as a double; 64-bit integers lose their low bits beyond 2^53.
 double readElement(DataType type, const void *data, size_t index);
 

@@ -240,3 +240,16 @@ def test_batched_products_of_narrow_matrices(ogc, tmp_path, cpu):
     bundle = ogc.compile(tmp_path / "m.onnx", tmp_path / "m.ogc", cpu=cpu)
     values = harness.model_inputs(tmp_path / "m.onnx")
     harness.check_outputs(ogc.run(bundle, values), harness.reference(tmp_path / "m.onnx", values), 1e-5)
+
+
+def test_front_of_rows(ogc, tmp_path):
+    """An index into the front part of a row, made of two, is no index into the whole row."""
+    x = RNG.standard_normal((1, 5, 24)).astype(np.float32)
+    nodes = [node("Split", "x sizes", "a b", axis=2), node("Reshape", "a shape", "r"), node("Split", "r halves", "low high", axis=3),
+             node("Neg", "high", "n"), node("Concat", "n low", "y", axis=3)]
+    constants = {"sizes": ints(16, 8), "shape": ints(1, 5, 4, 4), "halves": ints(2, 2)}
+    model = harness.make_model(nodes, {"x": (F32, x.shape)}, {"y": (F32, (1, 5, 4, 4))}, constants)
+    onnx.save(model, tmp_path / "m.onnx")
+    actual = ogc.run(ogc.compile(tmp_path / "m.onnx", tmp_path / "m.ogc"), {"x": x})["y"]
+    rows = x[:, :, :16].reshape(1, 5, 4, 4)
+    np.testing.assert_array_equal(actual, np.concatenate([-rows[..., 2:], rows[..., :2]], -1))

@@ -151,6 +151,7 @@ case("Concat", f(2, 3), f(2, 1), f(2, 4), axis=1)
 case("Split", f(6, 5), outputs=3, axis=0, num_outputs=3)
 case("Split", f(6, 5), ints(1, 4), name="sizes", outputs=2, axis=1, constants=[1])
 case("Slice", f(8, 9), ints(1, -3), ints(7, 100), ints(0, 1), ints(2, 1), constants=[1, 2, 3, 4])
+case("Slice", f(5, 24), ints(0), ints(16), ints(1), name="front columns", constants=[1, 2, 3])
 case("Slice", f(8, 9), ints(-1), ints(-100), ints(1), ints(-2), name="backwards", constants=[1, 2, 3, 4])
 case("Pad", f(2, 3), ints(0, 1, 2, 0), F32(1.5), constants=[1, 2])
 for mode in ("reflect", "edge"):

@@ -211,8 +211,16 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(DataType, SmallFloatsRoundTrip) {
   using format::DataType;
-  for (auto [type, count] :
-       {std::pair(DataType::F16, 65536u), {DataType::BF16, 65536u}, {DataType::F8E4M3FN, 256u}, {DataType::F8E5M2, 256u}})
+  for (auto [type, count] : {std::pair(DataType::F16, 65536u),
+                             {DataType::BF16, 65536u},
+                             {DataType::F8E4M3FN, 256u},
+                             {DataType::F8E5M2, 256u},
+                             {DataType::F8E4M3FNUZ, 256u},
+                             {DataType::F8E5M2FNUZ, 256u},
+                             {DataType::F8E8M0, 256u},
+                             {DataType::F6E2M3, 64u},
+                             {DataType::F6E3M2, 64u},
+                             {DataType::F4E2M1, 16u}})
     for (unsigned bits = 0; bits < count; ++bits) {
       uint16_t in = static_cast<uint16_t>(bits), out = 0;
       double value = format::readElement(type, &in, 0);
@@ -235,6 +243,20 @@ TEST(DataType, RoundsToNearestEven) {
   EXPECT_EQ(out, 0x7c00);
   format::writeElement(DataType::BF16, &out, 0, -1.0);
   EXPECT_EQ(out, 0xbf80);
+}
+
+TEST(DataType, SmallIntegersAreTheirLowBits) {
+  using format::DataType;
+  unsigned char bytes[] = {0x08, 0x07, 0xf8, 0x1f};
+  format::normalizeSmallIntegers(DataType::I4, bytes, 4);
+  EXPECT_EQ(format::readElement(DataType::I4, bytes, 0), -8);
+  EXPECT_EQ(format::readElement(DataType::I4, bytes, 1), 7);
+  EXPECT_EQ(format::readElement(DataType::I4, bytes, 2), -8);
+  EXPECT_EQ(format::readElement(DataType::I4, bytes, 3), -1);
+  format::normalizeSmallIntegers(DataType::U2, bytes, 4);
+  EXPECT_EQ(bytes[1], 3);
+  format::normalizeSmallIntegers(DataType::U8, bytes, 4);
+  EXPECT_EQ(bytes[1], 3);
 }
 
 TEST(Json, EscapesNames) {

@@ -140,13 +140,16 @@ Status writeNpy(const std::string &path, const std::string &descr, const std::ve
 }
 
 const char *npyDescr(DataType type) {
-  constexpr const char *names[] = {"b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "u2", "f4", "f8", "u1", "u1"};
+  constexpr const char *names[] = {"b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "u2", "f4", "f8",
+                                   "u1", "u1", "u1", "u1", "u1", "u1", "u1", "u1", "i1", "u1", "i1", "u1"};
   static_assert(std::size(names) == static_cast<size_t>(DataType::MAX) + 1);
   return names[static_cast<size_t>(type)];
 }
 
 bool matchesType(const std::string &descr, DataType type) {
-  bool hasNoNumpyType = type == DataType::BF16 || type == DataType::F8E4M3FN || type == DataType::F8E5M2;
+  bool hasNoNumpyType = type == DataType::BF16 || type >= DataType::F8E4M3FN;
+  if (descr == "f1") // ml_dtypes says so of this one
+    return type == DataType::F8E5M2;
   return descr == npyDescr(type) || (hasNoNumpyType && descr == "V" + std::to_string(format::elementBytes(type)));
 }
 

@@ -28,7 +28,8 @@ Result<Array> readNpy(const std::string &path);
 Status writeNpy(const std::string &path, const std::string &descr, const std::vector<int64_t> &shape, const void *data,
                 size_t bytes);
 
-/// How arrays of `type` are stored: numpy has no bfloat16 ("u2": the bits) and no float8 ("u1").
+/// How arrays of `type` are stored: numpy has no bfloat16 ("u2": the bits), no floats of 8 and fewer bits ("u1": the bits, one
+/// element a byte), and no integers of 2 and 4 bits ("i1" and "u1": the numbers, one a byte).
 const char *npyDescr(format::DataType type);
 
 /// True where an array of `descr` can be taken as `type`: as stored, or as the raw bytes ("V2") that ml_dtypes writes.

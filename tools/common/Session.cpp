@@ -88,6 +88,7 @@ Result<std::vector<std::byte>> readInput(const fb::Binding &binding, const std::
     return Status(Code::InvalidArgument,
                   what + "has shape " + (shape.empty() ? "scalar" : shape) + ", expected " + format::shapeText(binding, false));
   }
+  format::normalizeSmallIntegers(binding.type(), array.value().data.data(), array.value().data.size());
   return std::move(array.value().data);
 }
 
@@ -105,6 +106,8 @@ std::vector<std::byte> drawInput(const fb::Binding &binding, uint64_t seed, uint
     range = std::min<uint64_t>(range, 128);
   if (binding.type() == DataType::I16 || binding.type() == DataType::U16)
     range = std::min<uint64_t>(range, 32768);
+  if (int bits = format::smallIntegerBits(binding.type()))
+    range = std::min<uint64_t>(range, 1u << (bits - 1));
   for (size_t i = 0; i < data.size() / bytes; ++i)
     format::writeElement(binding.type(), data.data(), i,
                          format::isFloat(binding.type()) ? random.normal() : static_cast<double>(random.below(range)));

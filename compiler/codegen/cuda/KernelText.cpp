@@ -186,6 +186,9 @@ FailureOr<KernelText> printKernel(kern::KernelOp kernel, CudaArch arch, Tuning &
   if (kernel.getSchedule() == kern::Schedule::Program)
     return printProgram(kernel, arch);
   if (kernel.getSchedule() == kern::Schedule::Row) {
+    FailureOr<KernelText> product = printBlockProduct(kernel, arch, fits);
+    if (fits)
+      return product;
     FailureOr<KernelText> text = printRow(kernel, arch, tuning, fits);
     if (fits)
       return text;

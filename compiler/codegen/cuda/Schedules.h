@@ -65,6 +65,8 @@ KernelText startText(kern::KernelOp kernel);
 mlir::FailureOr<KernelText> printPointwise(kern::KernelOp kernel, CudaArch arch, Tuning &tuning);
 /// Failure without a message (`fits` is false) when the body has no rows.
 mlir::FailureOr<KernelText> printRow(kern::KernelOp kernel, CudaArch arch, Tuning &tuning, bool &fits);
+/// A product with packed weights of few bits; failure without a message (`fits` is false) when the body is none.
+mlir::FailureOr<KernelText> printBlockProduct(kern::KernelOp kernel, CudaArch arch, bool &fits);
 /// matmul, conv, depthwise_conv, attention. Failure without a message (`fits` is false) when the template does not take the
 /// operands.
 mlir::FailureOr<KernelText> printAnchor(kern::KernelOp kernel, CudaArch arch, Tuning &tuning, bool &fits);

@@ -1,6 +1,7 @@
 //===- FunctionBody.cpp - operators defined by other operators ------------===//
 #include "compiler/dialect/onnx/FunctionBody.h"
 
+#include "compiler/dialect/onnx/ContributedSchema.h"
 #include "compiler/dialect/onnx/InferenceContext.h"
 #include "compiler/dialect/onnx/NodeBuilder.h"
 #include "compiler/dialect/onnx/OnnxOps.h"
@@ -14,13 +15,15 @@ namespace ogc::onnx {
 namespace {
 
 /// Shows an operation to the builder of a context dependent body.
-class BodyContext final : public ::onnx::FunctionBodyBuildContext {
+class BodyContext final : public contributed::BodyContext {
 public:
   explicit BodyContext(Operation *op) : op(op), context(op) {}
   const ::onnx::AttributeProto *getAttribute(const std::string &name) const override { return context.getAttribute(name); }
   bool hasInput(int i) const override { return getInputType(i) != nullptr; }
   bool hasOutput(int i) const override { return i >= 0 && i < static_cast<int>(op->getNumResults()); }
   const ::onnx::TypeProto *getInputType(int i) const override { return i < 0 ? nullptr : context.getInputType(i); }
+  int numInputs() const override { return static_cast<int>(op->getNumOperands()); }
+  const ::onnx::TensorProto *getInputData(int i) const override { return i < 0 ? nullptr : context.getInputData(i); }
 
 private:
   Operation *op;
@@ -74,8 +77,8 @@ bool hasSubgraphs(const ::onnx::FunctionProto &body) {
   });
 }
 
-/// The body of an operator in its newest form; empty when it has none here, or one with loops in it.
-std::optional<::onnx::FunctionProto> findBody(Operation *op) {
+/// The body of an operator in its newest form; empty when it has none here, or one with loops in it; then `reason` may say why.
+std::optional<::onnx::FunctionProto> findBody(Operation *op, std::string &reason) {
   const ::onnx::OpSchema *schema = findNewestSchema(getOpType(op));
   if (!schema)
     return std::nullopt;
@@ -91,8 +94,9 @@ std::optional<::onnx::FunctionProto> findBody(Operation *op) {
     }
     if (!hasSubgraphs(body))
       return body;
-  } catch (const std::exception &) {
+  } catch (const std::exception &error) {
     // A builder that cannot cope with the operands: as if there were none.
+    reason = oneLine(error.what());
   }
   return std::nullopt;
 }
@@ -105,6 +109,8 @@ public:
     for (const auto &entry : body.opset_import())
       opsets[entry.domain() == "ai.onnx" ? "" : entry.domain()] = entry.version();
     opsets.try_emplace("", newestOpset());
+    if (const ::onnx::OpSchema *schema = findNewestSchema(getOpType(op)); schema && contributed::isContributed(*schema))
+      opsets[""] = contributed::bodyOpset;
   }
 
   FailureOr<SmallVector<Value>> run() {
@@ -194,12 +200,22 @@ static bool hasKnownStrings(Operation *op, std::string &reason) {
   return false;
 }
 
-bool hasFunctionBody(Operation *op) { return findBody(op).has_value(); }
+/// True for operators that are nothing but their bodies: what the body refuses is refused with its reason.
+static bool isOnlyBody(Operation *op) {
+  const ::onnx::OpSchema *schema = findNewestSchema(getOpType(op));
+  return schema && contributed::isContributed(*schema) && schema->HasContextDependentFunction();
+}
+
+bool hasFunctionBody(Operation *op) {
+  std::string reason;
+  return isOnlyBody(op) || findBody(op, reason).has_value();
+}
 
 FailureOr<SmallVector<Value>> expandFunctionBody(OpBuilder &builder, Operation *op, std::string &reason) {
-  std::optional<::onnx::FunctionProto> body = findBody(op);
+  std::optional<::onnx::FunctionProto> body = findBody(op, reason);
   if (!body) {
-    reason = "has no function body";
+    if (reason.empty())
+      reason = "has no function body";
     return failure();
   }
   if (!hasKnownStrings(op, reason))

@@ -153,7 +153,7 @@ FailureOr<ElementsAttr> constantValue(Builder &builder, Node &node, std::string 
 }
 
 FailureOr<SmallVector<Value>> createNewest(OpBuilder &builder, Node &node, std::string &reason) {
-  const OpSchema *newest = findNewestSchema(node.opType);
+  const OpSchema *newest = findNewestSchema(qualifiedName(node.opType, node.domain));
   if (!newest) {
     reason = "is deprecated, and has no newer form";
     return failure();
@@ -169,7 +169,7 @@ FailureOr<SmallVector<Value>> createNewest(OpBuilder &builder, Node &node, std::
              std::to_string(newest->max_output());
     return failure();
   }
-  OperationState state(node.loc, "onnx." + node.opType);
+  OperationState state(node.loc, "onnx." + qualifiedName(node.opType, node.domain));
   state.addOperands(node.inputs);
   state.addTypes(SmallVector<Type>(node.numOutputs, unknownType(builder.getContext())));
   state.attributes = node.attributes;
@@ -192,10 +192,10 @@ ArrayRef<StringRef> bodyAttributes(StringRef opType) {
 }
 
 std::string whyUnknown(StringRef opType, StringRef domain, int64_t version) {
-  if (!domain.empty())
-    return "unknown operator of domain '" + domain.str() + "'";
   if (schemaOf(opType, domain, version))
     return "";
+  if (!domain.empty())
+    return "unknown operator of domain '" + domain.str() + "'";
   if (findNewestSchema(opType))
     return "unknown operator at opset version " + std::to_string(version);
   return "unknown operator";
@@ -215,7 +215,7 @@ FailureOr<SmallVector<Value>> buildNode(OpBuilder &builder, Node node, std::stri
   if (failed(fillDefaults(builder.getContext(), *own, node.attributes, reason)))
     return failure();
   Upgrade upgrade{builder, node, reason, {}};
-  if (failed(upgradeNode(upgrade)))
+  if (node.domain.empty() && failed(upgradeNode(upgrade)))
     return failure();
   if (!upgrade.outputs.empty())
     return upgrade.outputs;

@@ -133,7 +133,7 @@ void OnnxDialect::initialize() {
 void OnnxDialect::registerSchemas() {
   size_t index = 0;
   for (const OpSchema *schema : newestSchemas()) {
-    std::string name = "onnx." + (schema->domain().empty() ? schema->Name() : schema->domain() + "." + schema->Name());
+    std::string name = "onnx." + qualifiedName(*schema);
     RegisteredOperationName::insert(std::make_unique<SchemaImpl>(name, this, schemaTypeID(index++), *schema), {});
     std::optional<RegisteredOperationName> registered = RegisteredOperationName::lookup(name, getContext());
     if (!registered || isRandom(*schema) || hasBodies(*schema))

@@ -35,6 +35,10 @@ Type importElementType(MLIRContext *context, int32_t dataType) {
     return Float8E8M0FNUType::get(context);
   case TensorProto::FLOAT4E2M1:
     return Float4E2M1FNType::get(context);
+  case TensorProto::FLOAT6E2M3:
+    return Float6E2M3FNType::get(context);
+  case TensorProto::FLOAT6E3M2:
+    return Float6E3M2FNType::get(context);
   case TensorProto::BOOL:
     return integer(1, false);
   case TensorProto::INT2:

@@ -25,22 +25,20 @@ int64_t elementBits(Type type) {
   return type.isInteger(1) ? 8 : type.getIntOrFloatBitWidth();
 }
 
-/// Unpacks 2- and 4-bit elements; the first element is in the low bits.
+/// Unpacks elements of 2, 4 and 6 bits to one byte each, the form of such elements in an attribute; the first element is in the
+/// low bits.
 DenseElementsAttr unpackSmall(RankedTensorType type, ArrayRef<char> bytes) {
-  unsigned bits = type.getElementTypeBitWidth(), perByte = 8 / bits;
-  SmallVector<APInt> values;
+  unsigned bits = type.getElementTypeBitWidth();
+  SmallVector<char> values;
   values.reserve(type.getNumElements());
   for (int64_t i = 0; i < type.getNumElements(); ++i) {
-    uint8_t byte = static_cast<uint8_t>(bytes[i / perByte]);
-    values.emplace_back(bits, (byte >> (bits * (i % perByte))) & ((1u << bits) - 1));
+    int64_t first = i * bits / 8;
+    unsigned word = static_cast<uint8_t>(bytes[first]);
+    if (first + 1 < static_cast<int64_t>(bytes.size()))
+      word |= static_cast<unsigned>(static_cast<uint8_t>(bytes[first + 1])) << 8;
+    values.push_back(static_cast<char>((word >> (i * bits % 8)) & ((1u << bits) - 1)));
   }
-  auto floatType = dyn_cast<FloatType>(type.getElementType());
-  if (!floatType)
-    return DenseElementsAttr::get(type, values);
-  SmallVector<APFloat> floats;
-  for (const APInt &value : values)
-    floats.emplace_back(floatType.getFloatSemantics(), value);
-  return DenseElementsAttr::get(type, floats);
+  return DenseElementsAttr::getFromRawBuffer(type, values);
 }
 
 template <typename T, typename Field> void appendAs(std::vector<char> &bytes, const Field &field) {

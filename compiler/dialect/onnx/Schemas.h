@@ -12,10 +12,14 @@
 
 namespace ogc::onnx {
 
-/// The newest schema of every operator of the ai.onnx domain that is not deprecated, ordered by name.
+/// The newest schema of every operator of ai.onnx and com.microsoft that is not deprecated, ordered by name.
 const std::vector<const ::onnx::OpSchema *> &newestSchemas();
 
-/// The newest schema of an operator named as in the dialect ("Conv"), or null. Deprecated operators have none.
+/// The name of an operator in the dialect: "Conv", "com.microsoft.FusedConv".
+std::string qualifiedName(const ::onnx::OpSchema &schema);
+std::string qualifiedName(llvm::StringRef opType, llvm::StringRef domain);
+
+/// The newest schema of an operator named as in the dialect, or null. Deprecated operators have none.
 const ::onnx::OpSchema *findNewestSchema(llvm::StringRef opType);
 
 /// The schema that a model of the given opset version means, or null. The ai.onnx domain is "".

@@ -36,6 +36,23 @@ mlir::Value product(Node &node, mlir::Value lhs, mlir::Value rhs, bool transpose
 mlir::Value matrixProduct(Node &node, mlir::Value lhs, mlir::Value rhs, bool rhsIsConstant, llvm::ArrayRef<int64_t> batch,
                           mlir::Type element);
 
+/// A tensor [..., d, e] whose leading dimensions are broadcast to `batch` and collapsed to one: [B, d, e].
+mlir::Value collapseBatch(Builder &b, mlir::Value v, llvm::ArrayRef<int64_t> batch);
+
+/// The most products of two numbers of 9 bits whose sum is exact in f32.
+constexpr int64_t mostExactTerms = 256;
+
+/// Operand i of integers, or 8-bit floats, less its zero point (operand `zero`, may be absent), in f16: exact for integers of 8
+/// bits. The zero point is one number, one for each extent of `axis`, or broadcasts.
+mlir::Value lessZeroPoint(Node &node, int i, int zero, int64_t axis);
+
+/// Sum of f32 tensors that hold integers, in i32; `bias` (i32, or null) has extent `dimension` of them, or one.
+mlir::Value exactSum(Node &node, llvm::ArrayRef<mlir::Value> parts, mlir::Value bias, unsigned dimension);
+
+/// round(acc * factor) + zero point in the type of result 0. `factor` (f32) and `acc` (i32 or f32) broadcast; the zero point is
+/// operand `zero`, may be absent.
+mlir::Value requantize(Node &node, mlir::Value acc, mlir::Value factor, int zero);
+
 } // namespace ogc::lower
 
 #endif

@@ -55,6 +55,10 @@ bool isF32Operand(StringRef opType, unsigned i) {
     return i == 2;
   if (opType == "Upsample")
     return i == 1;
+  if (opType == "QuantizeLinear" || opType == "DequantizeLinear")
+    return i == 1; // a scale in 16 bits would be another quantization
+  if (opType == "QLinearMatMul")
+    return i == 1 || i == 4 || i == 6;
   return opType == "QLinearConv" && (i == 1 || i == 4 || i == 6);
 }
 

@@ -1,4 +1,4 @@
-//===- Convolution.cpp - Conv and ConvTranspose ---------------------------===//
+//===- Convolution.cpp - Conv, ConvTranspose and the integer forms --------===//
 #include "compiler/passes/lower/Contraction.h"
 #include "compiler/passes/lower/Window.h"
 
@@ -206,6 +206,88 @@ LogicalResult convOp(Node &n) {
 }
 
 //===----------------------------------------------------------------------===//
+// Integers
+//===----------------------------------------------------------------------===//
+
+/// Channels in one part of an exact convolution; 0 when the kernel alone has too many elements.
+int64_t exactChannels(const Window &window) {
+  int64_t channels = mostExactTerms / std::max<int64_t>(numElements(window.kernel), 1);
+  return channels >= 8 ? channels / 8 * 8 : channels;
+}
+
+/// Input and filter in f16 that hold integers of 9 bits; the exact result in i32, plus a bias in i32.
+Value exactConvolution(Node &n, Conv conv) {
+  Value bias = conv.bias;
+  conv.bias = Value();
+  Type f32 = n.b.getF32Type();
+  int64_t step = exactChannels(conv.window), perGroup = shapeOf(conv.filter)[1];
+  if (step == 0 || (conv.groups > 1 && perGroup > step)) {
+    Type i32 = n.b.getI32Type();
+    for (Value *v : {&conv.input, &conv.filter})
+      *v = elementwise(n.b, shapeOf(*v), i32, *v,
+                       [&](Scalar &s, ValueRange x) -> Value { return arith::FPToSIOp::create(s.b, i32, x[0]); });
+    conv.bias = bias;
+    return genericConv(n, conv, i32);
+  }
+  SmallVector<Value> parts;
+  for (int64_t first = 0; first < perGroup; first += step) {
+    Conv part = conv;
+    int64_t size = std::min(step, perGroup - first);
+    if (size != perGroup) { // only without groups
+      Shape offsets(shapeOf(conv.input).size(), 0), in(shapeOf(conv.input)), filter(shapeOf(conv.filter));
+      offsets[1] = first;
+      in[1] = filter[1] = size;
+      part.input = slice(n.b, conv.input, offsets, in);
+      part.filter = slice(n.b, conv.filter, offsets, filter);
+    }
+    parts.push_back(convolve(n, part, f32));
+  }
+  if (parts.empty()) {
+    Scalar s(n.b, n.op.getLoc());
+    parts.push_back(filled(n.b, n.outShape(), s.cst(f32, 0.0)));
+  }
+  return exactSum(n, parts, bias, 1);
+}
+
+/// Operands x and w less their zero points in an exact convolution.
+FailureOr<Value> integerConvolution(Node &n, int x, int w, int xZero, int wZero, Value bias) {
+  if (n.inRank(x) < 3 || n.inRank(w) != n.inRank(x))
+    return n.fail("operands have ranks " + Twine(n.inRank(x)) + " and " + Twine(n.inRank(w)) +
+                  ", expected the same rank of 3 or more");
+  FailureOr<Window> window = readWindow(n, n.inShape(w).drop_front(2), n.inShape(x).drop_front(2), n.outShape().drop_front(2));
+  int64_t groups = n.op.getI64("group", 1);
+  if (failed(window) || failed(checkGroups(n, groups, n.inShape(x)[1], n.inShape(w)[0])))
+    return failure();
+  return exactConvolution(n, {lessZeroPoint(n, x, xZero, 1), lessZeroPoint(n, w, wZero, 0), bias, *window, groups});
+}
+
+LogicalResult convInteger(Node &n) {
+  FailureOr<Value> acc = integerConvolution(n, 0, 1, 2, 3, Value());
+  if (failed(acc))
+    return failure();
+  return n.result(*acc);
+}
+
+LogicalResult qLinearConv(Node &n) {
+  FailureOr<Value> acc = integerConvolution(n, 0, 3, 2, 5, n.in(8));
+  if (failed(acc))
+    return failure();
+  // The scale of the weights is one number, or one a filter.
+  auto scalar = [&](int i) { return reshape(n.b, n.in(i), {}); };
+  Value weights = n.in(4);
+  Shape shape;
+  if (numElements(shapeOf(weights)) != 1) {
+    if (numElements(shapeOf(weights)) != n.outShape()[1])
+      return n.fail("w_scale has " + Twine(numElements(shapeOf(weights))) + " elements, expected " + Twine(n.outShape()[1]));
+    shape.assign(n.outShape().size() - 1, 1);
+    shape[0] = n.outShape()[1];
+  }
+  Value factor = elementwise(n.b, shape, n.b.getF32Type(), {scalar(1), reshape(n.b, weights, shape), scalar(6)},
+                             [](Scalar &s, ValueRange x) { return s.div(s.mul(x[0], x[1]), x[2], false); });
+  return n.result(requantize(n, *acc, factor, 7));
+}
+
+//===----------------------------------------------------------------------===//
 // ConvTranspose
 //===----------------------------------------------------------------------===//
 
@@ -304,6 +386,8 @@ LogicalResult convTranspose(Node &n) {
 void registerConvolution(Table &t) {
   t.add("Conv", convOp);
   t.add("ConvTranspose", convTranspose);
+  t.add("ConvInteger", convInteger);
+  t.add("QLinearConv", qLinearConv);
 }
 
 } // namespace ogc::lower

@@ -1,5 +1,6 @@
 //===- DataMovement.cpp - operators that move elements by fixed rules -----===//
 #include "compiler/passes/lower/Node.h"
+#include "compiler/passes/lower/SmallTypes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -249,12 +250,10 @@ LogicalResult constantOfShape(Node &n) {
   ElementsAttr value = n.op.getTensor("value");
   if (!value)
     return n.result(filled(n.b, n.outShape(), s.icst(n.outElement(), 0)));
-  auto dense = dyn_cast<DenseElementsAttr>(value);
+  auto dense = dyn_cast_or_null<DenseElementsAttr>(storageElements(value));
   if (!dense || !dense.isSplat())
     return n.fail("value is not a tensor of one element");
   auto type = RankedTensorType::get(n.outShape(), n.outElement());
-  if (dense.getElementType() != n.outElement())
-    dense = dense.bitcast(n.outElement());
   return n.result(constantTensor(n.b, dense.resizeSplat(type)));
 }
 

@@ -1,5 +1,6 @@
 //===- Elementwise.cpp - operators that compute each element alone --------===//
 #include "compiler/passes/lower/Node.h"
+#include "compiler/passes/lower/SmallTypes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -122,12 +123,29 @@ LogicalResult abs(Node &n) {
 LogicalResult sign(Node &n) {
   return unary(n, [&](Scalar &s, ValueRange x) { return s.sign(x[0], n.isUnsignedIn(0)); });
 }
+/// Operand 0 with small floats as f32.
+Value decoded(Node &n) {
+  auto small = dyn_cast<FloatType>(n.declaredIn(0));
+  if (!small || !isSmallFloat(small))
+    return n.in(0);
+  return elementwise(n.b, n.inShape(0), n.b.getF32Type(), n.in(0),
+                     [&](Scalar &s, ValueRange x) { return decodeFloat(s, x[0], small); });
+}
+
+/// A question about a number of a float type.
+LogicalResult question(Node &n, function_ref<Value(Scalar &, Value)> f) {
+  Value x = decoded(n);
+  if (!isa<FloatType>(elementOf(x)))
+    return n.fail("operand 0 is not of a float type");
+  return n.result(elementwise(n.b, n.outShape(), n.outElement(), x, [&](Scalar &s, ValueRange v) { return f(s, v[0]); }));
+}
+
 LogicalResult isNan(Node &n) {
-  return unaryFloat(n, [](Scalar &s, Value x) { return s.isNan(x); });
+  return question(n, [](Scalar &s, Value x) { return s.isNan(x); });
 }
 LogicalResult isInf(Node &n) {
   bool positive = n.op.getI64("detect_positive", 1), negative = n.op.getI64("detect_negative", 1);
-  return unaryFloat(n, [&](Scalar &s, Value x) {
+  return question(n, [&](Scalar &s, Value x) {
     Value isPositive = s.cmp(Compare::Equal, x, s.highest(x.getType(), false), false);
     Value isNegative = s.cmp(Compare::Equal, x, s.lowest(x.getType(), false), false);
     Value no = s.icst(s.b.getI1Type(), 0);
@@ -247,15 +265,40 @@ LogicalResult clip(Node &n) {
 }
 
 LogicalResult castTo(Node &n) {
-  n.op.ignore("to");         // the result type says it
-  n.op.ignore("saturate");   // only for 8-bit floats, which are refused by type
-  n.op.ignore("round_mode"); // likewise
-  bool fromUnsigned = n.isUnsignedIn(0), toUnsigned = n.isUnsignedOut();
-  if (n.inElement(0) == n.outElement())
+  n.op.ignore("to"); // the result type says it
+  SmallFloatOptions options;
+  options.saturate = n.op.getI64("saturate", 1) != 0;
+  StringRef mode = n.op.getStr("round_mode", "up");
+  if (mode != "up" && mode != "down" && mode != "nearest")
+    return n.fail("round_mode is '" + mode + "', expected up, down or nearest");
+  options.round = mode == "up" ? PowerRounding::Up : mode == "down" ? PowerRounding::Down : PowerRounding::Nearest;
+  Type from = n.declaredIn(0), to = n.declaredOut();
+  if (from == to || (n.inElement(0) == n.outElement() && !isSmallType(from) && !isSmallType(to)))
     return n.result(n.in(0));
   return n.result(elementwise(
       n.b, n.outShape(), n.outElement(), n.in(0),
-      [&](Scalar &s, ValueRange x) { return s.cast(x[0], fromUnsigned, n.outElement(), toUnsigned); }, /*widen=*/false));
+      [&](Scalar &s, ValueRange x) { return castElement(s, x[0], from, to, options); },
+      /*widen=*/false));
+}
+
+/// The same bits under another type. Of the types stored as bytes, small integers are the ones whose bits are not all there.
+LogicalResult bitCast(Node &n) {
+  n.op.ignore("to"); // the result type says it
+  Type from = n.declaredIn(0), to = n.declaredOut();
+  if (from.getIntOrFloatBitWidth() != to.getIntOrFloatBitWidth() || from.isInteger(1) != to.isInteger(1))
+    return n.fail("element types do not have the same number of bits");
+  if (n.inElement(0) == n.outElement() && !isSmallInteger(from) && !isSmallInteger(to))
+    return n.result(n.in(0));
+  return n.result(elementwise(
+      n.b, n.outShape(), n.outElement(), n.in(0),
+      [&](Scalar &s, ValueRange x) -> Value {
+        if (n.inElement(0) != n.outElement())
+          return arith::BitcastOp::create(s.b, n.outElement(), x[0]);
+        if (auto integer = dyn_cast<IntegerType>(to); integer && isSmallInteger(to))
+          return wrapToWidth(s, x[0], integer);
+        return arith::AndIOp::create(s.b, x[0], s.icst(x[0].getType(), (1 << from.getIntOrFloatBitWidth()) - 1));
+      },
+      /*widen=*/false));
 }
 
 LogicalResult identity(Node &n) { return n.result(n.in(0)); }
@@ -332,6 +375,7 @@ void registerElementwise(Table &t) {
   t.add("Clip", clip);
   t.add("Cast", castTo);
   t.add("CastLike", castTo);
+  t.add("BitCast", bitCast);
   t.add("Identity", identity);
 }
 

@@ -2,11 +2,13 @@
 #include "compiler/passes/lower/Node.h"
 #include "compiler/passes/lower/OperandRules.h"
 #include "compiler/passes/lower/Passes.h"
+#include "compiler/passes/lower/SmallTypes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace ogc {
 #define GEN_PASS_DEF_LOWERONNX
@@ -18,8 +20,10 @@ using namespace mlir;
 namespace ogc::lower {
 namespace {
 
-/// True for the element types that bodies can compute on.
+/// True for the element types that bodies can compute on or convert.
 bool isSupportedElement(Type type) {
+  if (isSmallType(type))
+    return true;
   if (auto integer = dyn_cast<IntegerType>(type))
     return llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
   return type.isF16() || type.isBF16() || type.isF32() || type.isF64();
@@ -39,18 +43,51 @@ std::optional<std::string> refuseType(Type type) {
   return text;
 }
 
-/// A constant's value with signless elements, or null when it cannot be represented.
-ElementsAttr signlessElements(ElementsAttr value) {
-  auto type = dyn_cast<RankedTensorType>(value.getShapedType());
-  if (!type)
+/// True for operators that move elements without looking at them, or know the small types. Any other would take the byte for a
+/// number.
+bool takesSmallTypes(StringRef opType) {
+  static const llvm::StringSet<> types = {"BitCast",
+                                          "Cast",
+                                          "CastLike",
+                                          "Concat",
+                                          "ConstantOfShape",
+                                          "DepthToSpace",
+                                          "DequantizeLinear",
+                                          "Dropout",
+                                          "Expand",
+                                          "Flatten",
+                                          "Gather",
+                                          "GatherElements",
+                                          "GatherND",
+                                          "Identity",
+                                          "IsInf",
+                                          "IsNaN",
+                                          "Pad",
+                                          "QLinearMatMul",
+                                          "QuantizeLinear",
+                                          "Reshape",
+                                          "Shape",
+                                          "Size",
+                                          "Slice",
+                                          "SpaceToDepth",
+                                          "Split",
+                                          "Squeeze",
+                                          "TensorScatter",
+                                          "Tile",
+                                          "Transpose",
+                                          "Unsqueeze",
+                                          "Where",
+                                          "com.microsoft.GatherBlockQuantized"};
+  return types.contains(opType);
+}
+
+/// The first small element type among operands and results of an operator that cannot cope with one; null when there is none.
+Type unexpectedSmallType(Operation *op) {
+  if (takesSmallTypes(onnx::getOpType(op)))
     return {};
-  RankedTensorType target = signless(type);
-  if (target == type)
-    return value;
-  if (auto dense = dyn_cast<DenseElementsAttr>(value))
-    return dense.bitcast(target.getElementType());
-  if (auto resource = dyn_cast<DenseResourceElementsAttr>(value))
-    return DenseResourceElementsAttr::get(target, resource.getRawHandle());
+  for (Type type : llvm::concat<Type>(SmallVector<Type>(op->getOperandTypes()), SmallVector<Type>(op->getResultTypes())))
+    if (auto tensor = dyn_cast<TensorType>(type); tensor && isSmallType(tensor.getElementType()))
+      return tensor.getElementType();
   return {};
 }
 
@@ -145,8 +182,8 @@ private:
 
   void lowerConstant(onnx::ConstantOp op) {
     values.constants.insert(op.getResult());
-    ElementsAttr value = signlessElements(op.getValue());
     std::optional<std::string> reason = refuseType(op.getType());
+    ElementsAttr value = reason ? ElementsAttr() : storageElements(op.getValue());
     if (!value || reason) {
       // Constants of other types (strings) may be read by attributes' lowerings only; whoever needs the tensor fails.
       return;
@@ -159,6 +196,10 @@ private:
     LowerFn lowering = lowerings().find(onnx::getOpType(op));
     if (!lowering) {
       reason = "has no lowering";
+      return failure();
+    }
+    if (Type small = unexpectedSmallType(op)) {
+      llvm::raw_string_ostream(reason) << "element type " << small << " is not supported by this operator";
       return failure();
     }
     bool allConstant = !onnx::getOpType(op).starts_with("Random") && !onnx::getOpType(op).starts_with("Bernoulli");

@@ -1,4 +1,4 @@
-//===- MatMul.cpp - MatMul, Gemm and their integer forms ------------------===//
+//===- MatMul.cpp - MatMul and Gemm ---------------------------------------===//
 #include "compiler/passes/lower/Contraction.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -59,6 +59,15 @@ Value product(Node &node, Value lhs, Value rhs, bool transposed) {
                     [](Scalar &s, ValueRange x) { return s.add(x[2], s.mul(x[0], x[1])); });
 }
 
+/// A tensor whose leading dimensions are broadcast to `batch` and collapsed to one: [B, d, e].
+Value collapseBatch(Builder &b, Value v, ArrayRef<int64_t> batch) {
+  Shape shape(batch);
+  llvm::append_range(shape, shapeOf(v).take_back(2));
+  if (numElements(shape) != numElements(shapeOf(v)))
+    v = elementwise(b, shape, elementOf(v), v, [](Scalar &, ValueRange x) { return x[0]; }, /*widen=*/false);
+  return reshape(b, v, {numElements(batch), shape[shape.size() - 2], shape.back()});
+}
+
 namespace {
 
 /// Batched product with any element type: a generic over [batch..., m, n, k]. Operands are broadcast in their batch dimensions.
@@ -94,15 +103,6 @@ std::pair<Value, bool> lookThroughTranspose(Builder &b, Value rhs) {
     return {rhs, false};
   std::swap(perm[rank - 2], perm[rank - 1]);
   return {transpose(b, op.getInput(), perm), true};
-}
-
-/// A tensor whose leading dimensions are broadcast to `batch` and collapsed to one: [B, d, e].
-Value collapseBatch(Builder &b, Value v, ArrayRef<int64_t> batch) {
-  Shape shape(batch);
-  llvm::append_range(shape, shapeOf(v).take_back(2));
-  if (numElements(shape) != numElements(shapeOf(v)))
-    v = elementwise(b, shape, elementOf(v), v, [](Scalar &, ValueRange x) { return x[0]; }, /*widen=*/false);
-  return reshape(b, v, {numElements(batch), shape[shape.size() - 2], shape.back()});
 }
 
 /// lhs [..., M, K] times rhs [..., K, N] with at least two dimensions each: [batch..., M, N] in the storage type, rounded in the
@@ -160,35 +160,6 @@ LogicalResult matMul(Node &n) {
   return n.result(reshape(n.b, result, n.outShape()));
 }
 
-/// A zero point of MatMulInteger as a tensor that broadcasts against the matrix: scalar, one a row of lhs, or one a column of
-/// rhs.
-Value zeroPoint(Node &n, int i, bool isLhs) {
-  Value v = n.in(i);
-  if (numElements(shapeOf(v)) == 1)
-    return reshape(n.b, v, {});
-  if (shapeOf(v).size() == 1 && isLhs)
-    return reshape(n.b, v, {shapeOf(v)[0], 1});
-  return v;
-}
-
-LogicalResult matMulInteger(Node &n) {
-  Value operands[2];
-  for (int i : {0, 1}) {
-    // Differences to the zero point in i32.
-    SmallVector<Value> inputs{n.in(i)};
-    if (n.has(i + 2))
-      inputs.push_back(zeroPoint(n, i + 2, i == 0));
-    operands[i] = elementwise(n.b, n.inShape(i), n.b.getI32Type(), inputs, [&](Scalar &s, ValueRange x) {
-      Value wide = s.cast(x[0], n.isUnsignedIn(i), s.b.getI32Type(), false);
-      return x.size() == 1 ? wide : s.sub(wide, s.cast(x[1], n.isUnsignedIn(i + 2), s.b.getI32Type(), false));
-    });
-  }
-  Shape batch = promote(n, operands[0], operands[1]), shape(batch);
-  shape.append({shapeOf(operands[0])[shapeOf(operands[0]).size() - 2], shapeOf(operands[1]).back()});
-  Value product = genericMatmul(n, operands[0], operands[1], shape, n.outElement(), [](Scalar &, Value x, bool) { return x; });
-  return n.result(reshape(n.b, product, n.outShape()));
-}
-
 /// alpha * A' * B' + beta * C.
 LogicalResult gemm(Node &n) {
   float alpha = n.op.getF32("alpha", 1.0f), beta = n.op.getF32("beta", 1.0f);
@@ -228,7 +199,6 @@ LogicalResult gemm(Node &n) {
 
 void registerMatMul(Table &t) {
   t.add("MatMul", matMul);
-  t.add("MatMulInteger", matMulInteger);
   t.add("Gemm", gemm);
 }
 

@@ -1,6 +1,7 @@
 //===- Node.cpp -----------------------------------------------------------===//
 #include "compiler/passes/lower/Node.h"
 #include "compiler/passes/lower/Lowering.h"
+#include "compiler/passes/lower/SmallTypes.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -10,10 +11,8 @@ using namespace mlir;
 namespace ogc::lower {
 
 RankedTensorType signless(RankedTensorType type) {
-  auto element = dyn_cast<IntegerType>(type.getElementType());
-  if (!element || element.isSignless())
-    return type;
-  return RankedTensorType::get(type.getShape(), IntegerType::get(type.getContext(), element.getWidth()), type.getEncoding());
+  Type storage = storageType(type.getElementType());
+  return storage == type.getElementType() ? type : RankedTensorType::get(type.getShape(), storage, type.getEncoding());
 }
 
 static bool isUnsigned(RankedTensorType type) { return type && type.getElementType().isUnsignedInteger(); }
@@ -25,6 +24,13 @@ Value Node::in(int i) const {
 
 bool Node::isUnsignedIn(int i) const { return isUnsigned(op.inputType(i)); }
 bool Node::isUnsignedOut(int i) const { return isUnsigned(op.outputType(i)); }
+
+Type Node::declaredIn(int i) const {
+  RankedTensorType type = op.inputType(i);
+  return type ? type.getElementType() : Type();
+}
+
+Type Node::declaredOut(int i) const { return op.outputType(i).getElementType(); }
 
 std::optional<Shape> Node::constInts(int i) const {
   if (!has(i))
@@ -81,6 +87,9 @@ const Table &lowerings() {
     registerRegions(t);
     registerSignal(t);
     registerRandom(t);
+    registerIntegerProducts(t);
+    registerBlockQuantized(t);
+    registerTensorScatter(t);
     return t;
   }();
   return table;

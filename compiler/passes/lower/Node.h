@@ -43,6 +43,9 @@ public:
   mlir::Type inElement(int i) const { return elementOf(in(i)); }
   int64_t inRank(int i) const { return static_cast<int64_t>(inShape(i).size()); }
   bool isUnsignedIn(int i) const;
+  /// The element types of the model, of which inElement and outElement are the storage; null when absent.
+  mlir::Type declaredIn(int i) const;
+  mlir::Type declaredOut(int i = 0) const;
   bool isConstantIn(int i) const { return op.hasInput(i) && values.constants.contains(op.input(i)); }
   std::optional<Shape> constInts(int i) const;
 
@@ -79,7 +82,7 @@ private:
 /// All lowerings.
 const Table &lowerings();
 
-/// Type with signless elements.
+/// Type with the elements' storage type: signless, small types as bytes.
 mlir::RankedTensorType signless(mlir::RankedTensorType type);
 
 // One function for each family file.
@@ -107,6 +110,9 @@ void registerDeformConv(Table &table);
 void registerRegions(Table &table);
 void registerSignal(Table &table);
 void registerRandom(Table &table);
+void registerIntegerProducts(Table &table);
+void registerBlockQuantized(Table &table);
+void registerTensorScatter(Table &table);
 
 } // namespace ogc::lower
 

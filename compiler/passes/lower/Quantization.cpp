@@ -1,5 +1,6 @@
 //===- Quantization.cpp - QuantizeLinear, DequantizeLinear ----------------===//
 #include "compiler/passes/lower/Node.h"
+#include "compiler/passes/lower/SmallTypes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -9,6 +10,9 @@ using namespace mlir;
 
 namespace ogc::lower {
 namespace {
+
+// Numbers of TensorProto.DataType.
+constexpr int64_t onnxFloat16 = 10, onnxBFloat16 = 16;
 
 /// Scale or zero point (operand i) in the domain of operand 0: one for the tensor, one for each position of `axis`, or one for
 /// each block.
@@ -30,6 +34,10 @@ FailureOr<Operand> quantizationOperand(Node &n, int i) {
     return n.fail("operand " + Twine(i) + " of rank " + Twine(shapeOf(v).size()) + " does not fit block_size " + Twine(block));
   SmallVector<AffineExpr> exprs;
   for (unsigned d = 0; d < rank; ++d) {
+    int64_t extent = n.inShape(0)[d], expected = d == axis ? (extent + block - 1) / block : extent;
+    if (shapeOf(v)[d] != expected)
+      return n.fail("operand " + Twine(i) + " has size " + Twine(shapeOf(v)[d]) + " in dimension " + Twine(d) + ", expected " +
+                    Twine(expected));
     AffineExpr dim = getAffineDimExpr(d, context);
     exprs.push_back(d == axis ? dim.floorDiv(block) : dim);
   }
@@ -38,8 +46,8 @@ FailureOr<Operand> quantizationOperand(Node &n, int i) {
 
 /// Operand 0, the scale and, where given, the zero point.
 FailureOr<SmallVector<Operand>> quantizationOperands(Node &n) {
-  for (StringRef name : {"axis", "block_size", "output_dtype", "saturate", "precision"})
-    n.op.ignore(name); // output_dtype is the result type; saturate is for 8-bit floats; the division is f32 or better
+  for (StringRef name : {"axis", "block_size", "output_dtype"})
+    n.op.ignore(name); // output_dtype is the result type
   SmallVector<Operand> operands{
       {n.in(0), AffineMap::getMultiDimIdentityMap(static_cast<unsigned>(n.inRank(0)), n.b.getContext())}};
   for (int i : {1, 2}) {
@@ -53,26 +61,52 @@ FailureOr<SmallVector<Operand>> quantizationOperands(Node &n) {
   return operands;
 }
 
+/// The number of a stored element in f32 (f64 stays).
+Value toFloat(Scalar &s, Value x, Type declared) {
+  if (x.getType().isF64() || x.getType().isF32())
+    return x;
+  return castElement(s, x, declared, s.b.getF32Type());
+}
+
+/// The 16-bit type that the division of QuantizeLinear is rounded to, or null: the scale's, unless `precision` says otherwise.
+Type divisionType(Node &n) {
+  int64_t precision = n.op.getI64("precision");
+  if (precision == onnxFloat16)
+    return n.b.getF16Type();
+  if (precision == onnxBFloat16)
+    return n.b.getBF16Type();
+  Type scale = n.declaredIn(1);
+  return precision == 0 && (scale.isF16() || scale.isBF16()) ? scale : Type();
+}
+
 /// round(x / scale) + zero point, saturated to an integer type.
-Value quantize(Scalar &s, Value x, Value scale, Value zeroPoint, bool zeroUnsigned, IntegerType to, bool toUnsigned) {
-  Type type = x.getType();
-  Value result = s.roundHalfEven(s.div(x, s.cast(scale, false, type, false), false));
-  if (zeroPoint)
-    result = s.add(result, s.cast(zeroPoint, zeroUnsigned, type, false));
-  return s.cast(result, false, to, toUnsigned); // casts saturate
+Value quantize(Scalar &s, Value x, Value scale, Value zeroPoint, IntegerType to, Type division = {}) {
+  Value quotient = s.div(x, scale, false);
+  if (division)
+    quotient = s.widen(s.narrow(quotient, division));
+  Value result = s.roundHalfEven(quotient);
+  return saturateToInteger(s, zeroPoint ? s.add(result, zeroPoint) : result, to);
 }
 
 LogicalResult quantizeLinear(Node &n) {
-  auto to = dyn_cast<IntegerType>(n.outElement());
   FailureOr<SmallVector<Operand>> operands = quantizationOperands(n);
   if (failed(operands))
     return failure();
-  if (!to)
-    return n.fail("result type is not an integer");
+  SmallFloatOptions options;
+  options.saturate = n.op.getI64("saturate", 1) != 0;
+  Type to = n.declaredOut(), division = divisionType(n);
+  if (!isa<IntegerType>(to) && !isSmallFloat(to))
+    return n.fail("result type is not one of numbers of at most 16 bits");
+  Type x0 = n.declaredIn(0), x1 = n.declaredIn(1), x2 = n.has(2) ? n.declaredIn(2) : Type();
   return n.result(mapElements(n.b, n.outShape(), n.outElement(), *operands, [&](Scalar &s, ValueRange x) {
-    // Operand 0 may be i32.
-    Value value = isa<FloatType>(x[0].getType()) ? x[0] : s.cast(x[0], n.isUnsignedIn(0), s.b.getF32Type(), false);
-    return quantize(s, value, x[1], x.size() > 2 ? x[2] : Value(), n.isUnsignedIn(2), to, n.isUnsignedOut());
+    Value value = toFloat(s, x[0], x0), scale = toFloat(s, x[1], x1);
+    Value zero = x2 ? toFloat(s, x[2], x2) : Value();
+    if (auto integer = dyn_cast<IntegerType>(to))
+      return quantize(s, value, scale, zero, integer, division);
+    Value quotient = s.div(value, scale, false);
+    if (division)
+      quotient = s.widen(s.narrow(quotient, division));
+    return encodeFloat(s, zero ? s.add(quotient, zero) : quotient, cast<FloatType>(to), options);
   }));
 }
 
@@ -80,18 +114,27 @@ LogicalResult dequantizeLinear(Node &n) {
   FailureOr<SmallVector<Operand>> operands = quantizationOperands(n);
   if (failed(operands))
     return failure();
-  if (!isa<IntegerType>(n.inElement(0)))
-    return n.fail("operand 0 is not of an integer type");
+  Type from = n.declaredIn(0), scaleType = n.declaredIn(1);
+  if (!isa<IntegerType>(from) && !isSmallFloat(from))
+    return n.fail("operand 0 is not of an integer or small float type");
   return n.result(mapElements(n.b, n.outShape(), n.outElement(), *operands, [&](Scalar &s, ValueRange x) {
-    Type type = x[1].getType(), wide = n.inElement(0).getIntOrFloatBitWidth() < 32 ? s.b.getI32Type() : s.b.getI64Type();
-    Value difference = s.cast(x[0], n.isUnsignedIn(0), wide, false);
-    if (x.size() > 2)
-      difference = s.sub(difference, s.cast(x[2], n.isUnsignedIn(2), wide, false));
-    return s.cast(s.mul(s.cast(difference, false, type, false), x[1]), false, computeType(n.outElement()), false);
+    Type f32 = s.b.getF32Type();
+    Value scale = isa<FloatType>(x[1].getType()) ? x[1] : castElement(s, x[1], scaleType, f32), difference;
+    if (isSmallFloat(from)) {
+      difference = castElement(s, x[0], from, f32);
+      if (x.size() > 2)
+        difference = s.sub(difference, castElement(s, x[2], from, f32));
+    } else {
+      Type wide = n.inElement(0).getIntOrFloatBitWidth() < 32 ? s.b.getI32Type() : s.b.getI64Type();
+      difference = castElement(s, x[0], from, wide);
+      if (x.size() > 2)
+        difference = s.sub(difference, castElement(s, x[2], from, wide));
+    }
+    return s.cast(s.mul(s.cast(difference, false, scale.getType(), false), scale), false, computeType(n.outElement()), false);
   }));
 }
 
-/// The range of x with zero in it sets scale and zero point of uint8.
+/// The range of x with zero in it sets scale and zero point of uint8. A tensor of zeros has scale 1.
 LogicalResult dynamicQuantizeLinear(Node &n) {
   Shape axes;
   for (int64_t d = 0; d < n.inRank(0); ++d)
@@ -100,17 +143,21 @@ LogicalResult dynamicQuantizeLinear(Node &n) {
   Operand x{n.in(0), domain.full};
   Scalar s(n.b, n.op.getLoc());
   Type f32 = n.b.getF32Type();
-  auto u8 = cast<IntegerType>(n.b.getI8Type());
+  IntegerType u8 = IntegerType::get(n.b.getContext(), 8, IntegerType::Unsigned);
+  Type stored = storageType(u8);
   Value zero = s.cst(f32, 0.0);
   Value max = reduceRows(n.b, domain, x, zero, [](Scalar &s, ValueRange v) { return s.max(v[1], v[0], false); });
   Value min = reduceRows(n.b, domain, x, zero, [](Scalar &s, ValueRange v) { return s.min(v[1], v[0], false); });
-  Value scale = elementwise(n.b, {}, f32, {max, min},
-                            [&](Scalar &s, ValueRange v) { return s.div(s.sub(v[0], v[1]), s.cst(f32, 255.0), false); });
-  Value point = elementwise(n.b, {}, u8, {min, scale}, [&](Scalar &s, ValueRange v) {
-    return s.cast(s.roundHalfEven(s.div(s.neg(v[0]), v[1], false)), false, u8, true);
+  Value scale = elementwise(n.b, {}, f32, {max, min}, [&](Scalar &s, ValueRange v) {
+    Value range = s.sub(v[0], v[1]);
+    Value isEmpty = s.cmp(Compare::Equal, range, s.cst(f32, 0.0), false);
+    return s.select(isEmpty, s.cst(f32, 1.0), s.div(range, s.cst(f32, 255.0), false));
   });
-  Value y = elementwise(n.b, n.outShape(), u8, {n.in(0), scale, point},
-                        [&](Scalar &s, ValueRange v) { return quantize(s, v[0], v[1], v[2], true, u8, true); });
+  Value point = elementwise(n.b, {}, stored, {min, scale}, [&](Scalar &s, ValueRange v) {
+    return saturateToInteger(s, s.roundHalfEven(s.div(s.neg(v[0]), v[1], false)), u8);
+  });
+  Value y = elementwise(n.b, n.outShape(), stored, {n.in(0), scale, point},
+                        [&](Scalar &s, ValueRange v) { return quantize(s, v[0], v[1], toFloat(s, v[2], u8), u8); });
   return failure(failed(n.result(y)) || failed(n.result(scale)) || failed(n.result(point)));
 }
 

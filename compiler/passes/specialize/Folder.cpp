@@ -24,9 +24,15 @@ double roundFloat(double value, Type type) {
   return rounded.convertToDouble();
 }
 
+/// Types of fewer bits have rules of their own (saturation, patterns without infinity): the kernels know them.
+static bool isFoldedElement(Type type) {
+  return type.isInteger(1) || !type.isIntOrFloat() || type.getIntOrFloatBitWidth() >= 8 + isa<FloatType>(type);
+}
+
 std::optional<Tensor> loadTensor(Value value) {
   ElementsAttr attr = onnx::getConstant(value);
-  if (!attr || attr.getNumElements() > maxFoldedElements || attr.getElementType().isUnsignedInteger(64))
+  if (!attr || attr.getNumElements() > maxFoldedElements || attr.getElementType().isUnsignedInteger(64) ||
+      !isFoldedElement(attr.getElementType()))
     return std::nullopt;
   Tensor tensor{SmallVector<int64_t>(attr.getShapedType().getShape()), attr.getElementType(), {}, {}};
   if (std::optional<SmallVector<int64_t>> ints = onnx::getInts(attr))
@@ -122,7 +128,7 @@ std::optional<Tensors> foldQuery(const onnx::OnnxOp &op) {
 bool hasSmallResults(const onnx::OnnxOp &op) {
   for (int i = 0; i < op.numOutputs(); ++i) {
     RankedTensorType type = op.outputType(i);
-    if (!type)
+    if (!type || !isFoldedElement(type.getElementType()))
       return false;
     if (type.hasStaticShape() && type.getNumElements() > maxFoldedElements)
       return false;
