@@ -23,8 +23,8 @@ static bool staysAtItsElement(Value value) {
   });
 }
 
-/// Rows are read in several passes, programs in ways of their own; products and convolutions of the cpu target keep partial sums in
-/// the result until the epilogue reads its operands.
+/// Rows are read in several passes, programs in ways of their own; products and convolutions of the cpu target keep partial sums
+/// in the result until the epilogue reads its operands.
 static bool readsEachElementOnce(kern::KernelOp kernel) { return kernel.getSchedule() == kern::Schedule::Pointwise; }
 
 SmallVector<unsigned> inPlaceArguments(kern::KernelOp kernel) {
