@@ -38,6 +38,12 @@ def type_name(tensor_type):
     return {"float": "float32", "double": "float64"}.get(name, name)
 
 
+def as_numbers(array):
+    """Integers of 2 and 4 bits as ogc holds them, one number a byte: ml_dtypes leaves the high bits of negative ones zero."""
+    wide = {"int2": np.int8, "int4": np.int8, "uint2": np.uint8, "uint4": np.uint8}.get(array.dtype.name)
+    return array if wide is None else array.astype(wide)
+
+
 def array_of(value):
     return numpy_helper.to_array(value) if isinstance(value, TensorProto) else np.asarray(value)
 
@@ -110,7 +116,7 @@ class Writer:
 
     def tensor(self, info, array):
         """Appends an array; elements of less than a byte take one each, as on every boundary of the runtime."""
-        data = np.ascontiguousarray(array).tobytes()
+        data = np.ascontiguousarray(as_numbers(array)).tobytes()
         place = {"name": info.name, "type": type_name(info.type.tensor_type.elem_type), "shape": list(array.shape), "offset": self.size, "bytes": len(data)}
         self.tensors.write(data)
         self.size += len(data)

@@ -238,8 +238,9 @@ Value castElement(Scalar &s, Value x, Type from, Type to, SmallFloatOptions opti
   if (!isSmallInteger(to))
     return s.cast(x, fromUnsigned, storageType(to), toUnsigned);
   auto integer = cast<IntegerType>(to);
+  // ONNX leaves floats out of range open: they keep the low bits of the 32-bit integer, as integers do and its cases expect.
   if (isa<FloatType>(x.getType()))
-    return saturateToInteger(s, s.widen(x), integer);
+    x = s.cast(x, false, s.b.getI32Type(), false);
   return wrapToWidth(s, s.cast(x, fromUnsigned, storageType(to), toUnsigned), integer);
 }
 
