@@ -34,10 +34,11 @@ MAY_INCLUDE = {
     "runtime_lib/format": [],
     "runtime_lib/include": [],
     "runtime_lib/src": RUNTIME,
+    "runtime_lib/src/select": ["runtime_lib/format"],
     "runtime_lib/src/cpu": RUNTIME + ["runtime_lib/src"],
     "runtime_lib/src/cuda": RUNTIME + ["runtime_lib/src"],
     "tools/common": RUNTIME + ["runtime_lib/src"],
-    "tools/ogc": ["compiler/bundle", "compiler/pipeline", "tools/common"],
+    "tools/ogc": ["compiler/bundle", "compiler/pipeline", "runtime_lib/format", "tools/common"],
     "tools/ogc-opt": COMPILER,
     "tools/ogc-rt": ["tools/common"],
 }

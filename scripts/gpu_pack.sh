@@ -26,7 +26,7 @@ for program in $programs; do
 done
 if [ "$part" = models ]; then
   cp "$OGC_SHARED/models/make_weights.py" gpu/models/
-  for model in resnet50 resnet50_dyn_bn mobilenet_v3_large vit_b_16 bert_base gpt2; do
+  for model in resnet50 resnet50_dyn_bn mobilenet_v3_large vit_b_16 bert_base bert_base_dyn gpt2; do
     cp "$OGC_SHARED/models/$model.onnx" gpu/models/
   done
 else

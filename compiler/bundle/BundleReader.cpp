@@ -28,10 +28,30 @@ public:
       readWeight(*weight);
     for (const fb::Graph *graph : *manifest_.graphs())
       readGraph(*graph);
+    if (manifest_.symbols() && manifest_.symbols()->size() != 0)
+      module.get()->setAttr("ogc.padding", padding());
     return module;
   }
 
 private:
+  ArrayAttr padding() {
+    SmallVector<Attribute> answers;
+    for (const fb::Symbol *symbol : *manifest_.symbols()) {
+      SmallVector<Attribute> cuts;
+      for (const fb::RowCut *cut : *symbol->cuts())
+        cuts.push_back(builder_.getDenseI64ArrayAttr({cut->output(), cut->dim(), cut->inner()}));
+      NamedAttrList answer;
+      answer.set("symbol", builder_.getStringAttr(symbol->name()->str()));
+      answer.set("safe", builder_.getBoolAttr(symbol->padding_safe()));
+      answer.set("cuts", builder_.getArrayAttr(cuts));
+      answer.set("operator", builder_.getStringAttr(symbol->operator_type()->str()));
+      answer.set("node", builder_.getStringAttr(symbol->node()->str()));
+      answer.set("reason", builder_.getStringAttr(symbol->reason()->str()));
+      answers.push_back(answer.getDictionary(builder_.getContext()));
+    }
+    return builder_.getArrayAttr(answers);
+  }
+
   RankedTensorType tensorType(fb::DataType type, const flatbuffers::Vector<int64_t> &shape) {
     return RankedTensorType::get(ArrayRef<int64_t>(shape.data(), shape.size()), mlirTypeOf(type, builder_.getContext()));
   }

@@ -334,6 +334,31 @@ ManifestBuilder::Offset<fb::Provenance> ManifestBuilder::buildProvenance() {
   return fb::CreateProvenance(builder_, producer, model, hash, flags, versions);
 }
 
+/// From the module's `ogc.padding`, which `ogc-prove-padding` describes.
+ManifestBuilder::VectorOffset<ManifestBuilder::Offset<fb::Symbol>> ManifestBuilder::buildSymbols() {
+  std::vector<Offset<fb::Symbol>> symbols;
+  auto answers = module_->getAttrOfType<ArrayAttr>("ogc.padding");
+  for (Attribute attribute : answers ? answers.getValue() : ArrayRef<Attribute>()) {
+    auto answer = dyn_cast<DictionaryAttr>(attribute);
+    auto safe = answer ? answer.getAs<BoolAttr>("safe") : BoolAttr();
+    auto cuts = answer ? answer.getAs<ArrayAttr>("cuts") : ArrayAttr();
+    if (!safe || !cuts)
+      continue;
+    auto text = [&](StringRef key) {
+      auto value = answer.getAs<StringAttr>(key);
+      return builder_.CreateString(value ? value.str() : "");
+    };
+    std::vector<Offset<fb::RowCut>> offsets;
+    for (auto cut : cuts.getAsRange<DenseI64ArrayAttr>())
+      if (cut.size() == 3)
+        offsets.push_back(fb::CreateRowCut(builder_, static_cast<uint32_t>(cut[0]), static_cast<uint32_t>(cut[1]), cut[2]));
+    auto cutVector = builder_.CreateVector(offsets);
+    auto name = text("symbol"), type = text("operator"), node = text("node"), reason = text("reason");
+    symbols.push_back(fb::CreateSymbol(builder_, name, safe.getValue(), cutVector, type, node, reason));
+  }
+  return builder_.CreateVector(symbols);
+}
+
 LogicalResult ManifestBuilder::build(ArrayRef<WrittenBlob> blobs, const SectionSizes &sizes, uint64_t weightsChecksum) {
   auto provenance = buildProvenance();
   auto targetVector = strings(parts_.targets);
@@ -346,9 +371,10 @@ LogicalResult ManifestBuilder::build(ArrayRef<WrittenBlob> blobs, const SectionS
                       sizes.of(cg::Section::Inputs), sizes.of(cg::Section::Outputs), sizes.of(cg::Section::Scratch));
   auto features = builder_.CreateString(requiredFeatures(parts_.cpuFeatures));
   auto parameters = buildParameters();
-  auto manifest =
-      fb::CreateManifest(builder_, provenance, targetVector, blobVector, kernels, graphs, arena,
-                         static_cast<fb::WeightsMode>(parts_.weightsMode), weightsChecksum, weights, features, parameters);
+  auto symbols = buildSymbols();
+  auto manifest = fb::CreateManifest(builder_, provenance, targetVector, blobVector, kernels, graphs, arena,
+                                     static_cast<fb::WeightsMode>(parts_.weightsMode), weightsChecksum, weights, features,
+                                     parameters, symbols);
   fb::FinishManifestBuffer(builder_, manifest);
   return failure(failed_);
 }

@@ -59,6 +59,7 @@ private:
   Offset<fb::Node> buildNode(mlir::Operation *op);
   Offset<fb::Gemm> buildGemm(cg::GemmOp op);
   Offset<fb::Provenance> buildProvenance();
+  VectorOffset<Offset<fb::Symbol>> buildSymbols();
   uint32_t kernelIndex(mlir::Operation *op, llvm::StringRef name);
   fb::DataType dataType(mlir::Operation *op, mlir::Type type);
 

@@ -7,9 +7,11 @@
 #include "compiler/dialect/onnx/OnnxDialect.h"
 #include "compiler/import/Importer.h"
 #include "compiler/pipeline/CodeGeneration.h"
+#include "compiler/pipeline/Padding.h"
 #include "compiler/pipeline/PhaseRunner.h"
 #include "compiler/pipeline/Pipelines.h"
 #include "compiler/pipeline/Refit.h"
+#include "compiler/pipeline/ShapeFile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -66,11 +68,21 @@ void printSummary(ModuleOp module, llvm::StringRef path) {
 }
 
 /// Runs the phases that rewrite IR, up to and with `last`.
-LogicalResult runIrPhases(ModuleOp module, const CompileOptions &options, PhaseRunner &runner, Phase last) {
+LogicalResult runIrPhases(ModuleOp module, const CompileOptions &options, PhaseRunner &runner, Phase last, bool wantsPadding) {
   for (Phase phase : phases) {
     if (phase > last || phase >= Phase::Codegen)
       break;
+    // The proof wants the model with its symbols, and weights that no fold has released yet.
+    OwningOpRef<ModuleOp> generic;
+    if (phase == Phase::Specialize && wantsPadding)
+      generic = module.clone();
     if (failed(runner.runPasses(phase, module, [&](OpPassManager &manager) { addPhasePasses(phase, options, manager); })))
+      return failure();
+    if (generic && failed(runner.runStep(phase, [&] {
+          if (ArrayAttr padding = provePadding(*generic, module, options); !padding.empty())
+            module->setAttr("ogc.padding", padding);
+          return success();
+        })))
       return failure();
   }
   return success();
@@ -102,7 +114,7 @@ static LogicalResult runPhases(MLIRContext &context, const CompileOptions &optio
     return failure();
 
   Phase last = options.stopAfter.value_or(Phase::Bundle);
-  if (failed(runIrPhases(*module, options, runner, last)))
+  if (failed(runIrPhases(*module, options, runner, last, last >= Phase::Plan)))
     return failure();
   if (last < Phase::Codegen)
     return PhaseRunner::writeIr(*module, options.outputPath.empty() ? "-" : options.outputPath);
@@ -131,6 +143,11 @@ LogicalResult compile(MLIRContext &context, const CompileOptions &given) {
   if (failed(checkTargets(context, options)) ||
       (!options.outputPath.empty() && failed(checkOutput(context, options.outputPath, options.modelPath))))
     return failure();
+
+  llvm::Expected<std::vector<std::string>> shapes = readShapeFiles(options.shapes);
+  if (!shapes)
+    return emitError(UnknownLoc::get(&context)) << llvm::toString(shapes.takeError());
+  options.shapes = std::move(*shapes);
 
   PhaseRunner runner(options);
   LogicalResult result = runPhases(context, options, runner);

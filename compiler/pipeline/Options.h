@@ -14,7 +14,8 @@ namespace ogc {
 struct CompileOptions {
   std::string modelPath;
   std::string outputPath;
-  /// One a graph ID: "input=1x3x224x224,other=1x128". Empty for a model without unknown dimensions.
+  /// Shapes of the graphs (docs/shapes.md): "input=1x3x224x224,other=1x128", "b8: batch=8 seq=32..512:x2", "@buckets.yaml". Empty
+  /// for a model without unknown dimensions.
   std::vector<std::string> shapes;
   /// "cpu" and CUDA architectures "sm_XX".
   std::vector<std::string> targets = {"sm_90", "cpu"};

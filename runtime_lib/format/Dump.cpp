@@ -164,6 +164,16 @@ void writeGraph(JsonWriter &json, const fb::Graph &graph) {
   json.endObject();
 }
 
+void writeSymbol(JsonWriter &json, const fb::Symbol &symbol) {
+  json.beginObject().field("name", symbol.name()->string_view()).field("padding_safe", symbol.padding_safe());
+  json.field("operator", symbol.operator_type()->string_view()).field("node", symbol.node()->string_view());
+  json.field("reason", symbol.reason()->string_view());
+  json.key("cuts").beginArray();
+  for (const fb::RowCut *cut : *symbol.cuts())
+    json.beginObject().field("output", cut->output()).field("dim", cut->dim()).field("inner", cut->inner()).endObject();
+  json.endArray().endObject();
+}
+
 /// `text` between quotes of DOT.
 std::string dotString(const std::string &text) {
   std::string out = "\"";
@@ -253,6 +263,19 @@ std::string shapeText(const std::vector<int64_t> &shape) {
   return joinShape(shape.data(), shape.size(), [](unsigned) { return std::string(); });
 }
 
+std::string symbolText(const std::string &name, bool isSafe, const std::string &operatorType, const std::string &node,
+                       const std::string &reason) {
+  std::string text = "symbol '" + name + "': ";
+  if (isSafe)
+    return text + "padding is safe, its positions never mix";
+  return text + "padding is not safe: " + (operatorType.empty() ? "" : operatorType + " node '" + node + "' ") + reason;
+}
+
+std::string symbolText(const fb::Symbol &symbol) {
+  return symbolText(symbol.name()->str(), symbol.padding_safe(), symbol.operator_type()->str(), symbol.node()->str(),
+                    symbol.reason()->str());
+}
+
 std::string dumpText(const Bundle &bundle, bool nodes) {
   const fb::Manifest &manifest = bundle.manifest();
   const fb::Provenance &from = *manifest.provenance();
@@ -275,6 +298,8 @@ std::string dumpText(const Bundle &bundle, bool nodes) {
   out += "context at " + hex(arena.context_address()) + ": state " + number(arena.state_bytes()) + ", inputs " +
          number(arena.inputs_bytes()) + ", outputs " + number(arena.outputs_bytes()) + ", scratch " +
          number(arena.scratch_bytes()) + " bytes\n";
+  for (unsigned i = 0; manifest.symbols() && i < manifest.symbols()->size(); ++i)
+    out += symbolText(*manifest.symbols()->Get(i)) + "\n";
   for (const fb::Graph *graph : *manifest.graphs()) {
     GraphCounts counts = countGraph(*graph);
     out += "graph '" + graph->id()->str() + "': " + number(counts.nodes) + " nodes (";
@@ -312,6 +337,10 @@ std::string dumpJson(const Bundle &bundle) {
   json.key("sections").beginObject().field("state_bytes", arena.state_bytes()).field("inputs_bytes", arena.inputs_bytes());
   json.field("outputs_bytes", arena.outputs_bytes()).field("scratch_bytes", arena.scratch_bytes()).endObject();
   json.field("kernels", manifest.kernels()->size());
+  json.key("symbols").beginArray();
+  for (unsigned i = 0; manifest.symbols() && i < manifest.symbols()->size(); ++i)
+    writeSymbol(json, *manifest.symbols()->Get(i));
+  json.endArray();
   json.key("graphs").beginArray();
   for (const fb::Graph *graph : *manifest.graphs())
     writeGraph(json, *graph);

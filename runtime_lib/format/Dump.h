@@ -23,6 +23,11 @@ double scratchRatio(const fb::Graph &graph);
 std::string shapeText(const fb::Binding &binding, bool withSymbols);
 std::string shapeText(const std::vector<int64_t> &shape);
 
+/// One line about each named dimension: whether it may be padded, and what forbids it.
+std::string symbolText(const fb::Symbol &symbol);
+std::string symbolText(const std::string &name, bool isSafe, const std::string &operatorType, const std::string &node,
+                       const std::string &reason);
+
 /// Readable text; with `nodes`, every node, its slices and its edges.
 std::string dumpText(const Bundle &bundle, bool nodes);
 

@@ -150,6 +150,30 @@ Status verifyParameters(const fb::Manifest &manifest) {
   return Status();
 }
 
+/// A cut must be right for every graph, since the runtime slices outputs by it.
+Status verifySymbols(const fb::Manifest &manifest) {
+  std::set<std::string_view> names;
+  for (unsigned i = 0; manifest.symbols() && i < manifest.symbols()->size(); ++i) {
+    const fb::Symbol &symbol = *manifest.symbols()->Get(i);
+    std::string where = "symbol '" + symbol.name()->str() + "'";
+    if (!names.insert(symbol.name()->string_view()).second)
+      return invalid(where, "is there twice");
+    std::set<unsigned> outputs;
+    for (const fb::RowCut *cut : *symbol.cuts()) {
+      if (!outputs.insert(cut->output()).second)
+        return invalid(where, "cuts output " + std::to_string(cut->output()) + " twice");
+      for (const fb::Graph *graph : *manifest.graphs()) {
+        bool fits = cut->output() < graph->outputs()->size() &&
+                    cut->dim() < graph->outputs()->Get(cut->output())->shape()->size() && cut->inner() >= 1;
+        if (!fits || graph->outputs()->Get(cut->output())->shape()->Get(cut->dim()) % cut->inner() != 0)
+          return invalid(where, "cuts output " + std::to_string(cut->output()) + " where graph '" + graph->id()->str() +
+                                    "' has nothing to cut");
+      }
+    }
+  }
+  return Status();
+}
+
 /// That every kernel has code for every target is checked node by node.
 Status verifyTargets(const fb::Manifest &manifest) {
   if (manifest.targets()->size() == 0)
@@ -187,6 +211,7 @@ Result<const fb::Manifest *> verifyManifest(std::span<const std::byte> bytes, ui
   OGC_RETURN_IF_ERROR(verifyParameters(manifest));
   OGC_RETURN_IF_ERROR(verifyTargets(manifest));
   OGC_RETURN_IF_ERROR(verifyGraphs(manifest));
+  OGC_RETURN_IF_ERROR(verifySymbols(manifest));
   return &manifest;
 }
 

@@ -1,6 +1,7 @@
 //===- CApi.cpp - the C interface over the drivers ------------------------===//
 #include "runtime_lib/include/ogc/runtime.h"
 
+#include "runtime_lib/src/Handles.h"
 #include "runtime_lib/src/driver/Driver.h"
 #include "runtime_lib/src/driver/OutputShape.h"
 
@@ -234,6 +235,10 @@ int isInPlace(const ogc_context *context, size_t graph, size_t index, bool isInp
 }
 
 } // namespace
+
+const ogc::format::Bundle &ogc::runtime::bundleOf(const ogc_bundle &handle) { return *handle.bundle; }
+const ogc::format::Bundle &ogc::runtime::bundleOf(const ogc_context &handle) { return handle.engine->bundle(); }
+ogc_code ogc::runtime::reported(const std::function<Status()> &action) { return guarded(action); }
 
 extern "C" {
 

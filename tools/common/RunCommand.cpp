@@ -38,6 +38,13 @@ void printSummary(const fb::Binding &binding, const std::vector<int64_t> &shape,
   std::printf("\n");
 }
 
+size_t bytesOf(const fb::Binding &binding, const std::vector<int64_t> &shape) {
+  size_t bytes = format::elementBytes(binding.type());
+  for (int64_t extent : shape)
+    bytes *= static_cast<size_t>(extent);
+  return bytes;
+}
+
 Status makeFolder(const std::string &path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
@@ -62,6 +69,9 @@ Status run(const RunOptions &options) {
       outputs[i].insert(outputs[i].end(), result.value()[i].begin(), result.value()[i].end());
   }
 
+  for (const runtime::Selection::Padding &padding : session.value().selection.paddings)
+    std::printf("graph '%s': %s %lld filled up to %lld\n", session.value().graph->id()->c_str(), padding.symbol->name()->c_str(),
+                static_cast<long long>(padding.given), static_cast<long long>(padding.size));
   const auto &bindings = *session.value().graph->outputs();
   std::vector<std::string> names;
   for (const fb::Binding *binding : bindings)
@@ -72,20 +82,25 @@ Status run(const RunOptions &options) {
   for (unsigned i = 0; i < bindings.size(); ++i) {
     const fb::Binding &binding = *bindings.Get(i);
     std::vector<std::byte> &data = outputs[i];
-    Result<std::vector<int64_t>> shape = runtime::readShape(*context.value(), binding);
-    if (!shape.ok())
-      return shape.status();
+    Result<std::vector<int64_t>> full = runtime::readShape(*context.value(), binding);
+    if (!full.ok())
+      return full.status();
+    // What belongs to rows that were filled up is cut off.
+    std::vector<int64_t> shape = runtime::outputShape(session.value().bundle->manifest(), session.value().selection, i);
+    for (size_t dim = 0; dim < shape.size(); ++dim)
+      shape[dim] = std::min(shape[dim], full.value()[dim]);
     if (options.steps > 1) {
       if (binding.extent())
         return Status(Code::InvalidArgument,
                       "output '" + names[i] + "' may have another shape in every step: run one step at a time");
-      shape.value().insert(shape.value().begin(), static_cast<int64_t>(options.steps));
+      full.value().insert(full.value().begin(), static_cast<int64_t>(options.steps));
+      shape.insert(shape.begin(), static_cast<int64_t>(options.steps));
     }
-    size_t bytes = format::elementBytes(binding.type());
-    for (int64_t extent : shape.value())
-      bytes *= static_cast<size_t>(extent);
-    data.resize(bytes);
-    printSummary(binding, shape.value(), data);
+    std::vector<std::byte> rows(bytesOf(binding, shape));
+    data.resize(bytesOf(binding, full.value()));
+    runtime::copyRows(data.data(), full.value(), rows.data(), shape, format::elementBytes(binding.type()));
+    data = std::move(rows);
+    printSummary(binding, shape, data);
     if (options.outputDir.empty())
       continue;
     std::string path = options.outputDir + "/" + files[i] + ".npy";

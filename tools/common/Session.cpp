@@ -57,12 +57,52 @@ std::string list(const flatbuffers::Vector<flatbuffers::Offset<fb::Binding>> &bi
   return names.empty() ? "none" : names;
 }
 
-Result<size_t> chooseGraph(const format::Bundle &bundle, const std::string &id) {
+using Arrays = std::map<std::string, Array>;
+
+/// Reads the files of NAME=FILE.
+Result<Arrays> readFiles(const std::vector<std::string> &inputs) {
+  Arrays arrays;
+  for (const std::string &input : inputs) {
+    size_t equals = input.rfind('=');
+    std::string name = input.substr(0, equals);
+    if (arrays.contains(name))
+      return Status(Code::InvalidArgument, "input '" + name + "' is given twice");
+    Result<Array> array = readNpy(input.substr(equals + 1));
+    if (!array.ok())
+      return array.status().withContext("input '" + name + "'");
+    arrays.emplace(name, std::move(array.value()));
+  }
+  return arrays;
+}
+
+/// True for an array with a leading dimension of `steps`: a value for each step of `ogc run --steps`.
+bool isOfEachStep(const fb::Binding &binding, const Array &array, uint64_t steps) {
+  return steps > 1 && !isState(binding) && array.shape.size() == binding.shape()->size() + 1 &&
+         array.shape.front() == static_cast<int64_t>(steps);
+}
+
+Result<runtime::Selection> chooseGraph(const format::Bundle &bundle, const SessionOptions &options, const Arrays &arrays) {
+  const std::string &id = options.graph;
   const auto &graphs = *bundle.manifest().graphs();
+  runtime::Selection selection;
+  if (auto index = id.empty() ? std::nullopt : bundle.findGraph(id)) {
+    selection.graph = *index;
+    return selection;
+  }
+  if (id.empty() && !arrays.empty()) {
+    std::vector<runtime::GivenInput> given;
+    for (const auto &[name, array] : arrays) {
+      given.push_back({name, array.shape});
+      for (const fb::Binding *binding : *graphs.Get(0)->inputs())
+        if (binding->name()->string_view() == name && isOfEachStep(*binding, array, options.steps))
+          given.back().shape.erase(given.back().shape.begin());
+    }
+    Result<runtime::Selection> found = runtime::selectGraph(bundle.manifest(), given);
+    // Of a lone graph, the first input that does not fit says it better.
+    return found.ok() || graphs.size() != 1 ? found : selection;
+  }
   if (id.empty() && graphs.size() == 1)
-    return size_t(0);
-  if (auto index = id.empty() ? std::nullopt : bundle.findGraph(id))
-    return *index;
+    return selection;
   std::string names;
   for (const fb::Graph *graph : graphs)
     names += (names.empty() ? "'" : ", '") + graph->id()->str() + "'";
@@ -70,26 +110,32 @@ Result<size_t> chooseGraph(const format::Bundle &bundle, const std::string &id) 
                                                   : "there is no graph '" + id + "', the bundle has " + names);
 }
 
-Result<std::vector<std::byte>> readInput(const fb::Binding &binding, const std::string &path, uint64_t steps) {
-  Result<Array> array = readNpy(path);
-  if (!array.ok())
-    return array.status().withContext("input '" + binding.name()->str() + "'");
-  std::string what = "input '" + binding.name()->str() + "': '" + path + "' ";
-  if (!matchesType(array.value().descr, binding.type()))
-    return Status(Code::InvalidArgument, what + "has elements of type " + array.value().descr + ", expected " +
-                                             npyDescr(binding.type()) + " (" + format::typeName(binding.type()) + ")");
-  bool isOfEachStep = steps > 1 && !isState(binding) && array.value().shape.size() == binding.shape()->size() + 1 &&
-                      array.value().shape.front() == static_cast<int64_t>(steps);
-  if (!std::equal(array.value().shape.begin() + isOfEachStep, array.value().shape.end(), binding.shape()->begin(),
-                  binding.shape()->end())) {
+/// The bytes of an input in the graph's shape, filled up with zeros where the graph was selected to be larger.
+Result<std::vector<std::byte>> fitInput(const fb::Binding &binding, Array &array, std::vector<int64_t> expected, uint64_t steps) {
+  std::string what = "input '" + binding.name()->str() + "': the file ";
+  if (!matchesType(array.descr, binding.type()))
+    return Status(Code::InvalidArgument, what + "has elements of type " + array.descr + ", expected " + npyDescr(binding.type()) +
+                                             " (" + format::typeName(binding.type()) + ")");
+  std::vector<int64_t> full(binding.shape()->begin(), binding.shape()->end());
+  size_t bytes = binding.slice()->size_bytes();
+  if (isOfEachStep(binding, array, steps)) {
+    expected.insert(expected.begin(), static_cast<int64_t>(steps));
+    full.insert(full.begin(), static_cast<int64_t>(steps));
+    bytes *= steps;
+  }
+  if (array.shape != expected) {
     std::string shape;
-    for (int64_t dim : array.value().shape)
+    for (int64_t dim : array.shape)
       shape += (shape.empty() ? "" : "x") + std::to_string(dim);
     return Status(Code::InvalidArgument,
                   what + "has shape " + (shape.empty() ? "scalar" : shape) + ", expected " + format::shapeText(binding, false));
   }
-  format::normalizeSmallIntegers(binding.type(), array.value().data.data(), array.value().data.size());
-  return std::move(array.value().data);
+  format::normalizeSmallIntegers(binding.type(), array.data.data(), array.data.size());
+  if (expected == full)
+    return std::move(array.data);
+  std::vector<std::byte> padded(bytes);
+  runtime::copyRows(array.data.data(), expected, padded.data(), full, format::elementBytes(binding.type()));
+  return padded;
 }
 
 } // namespace
@@ -115,41 +161,41 @@ std::vector<std::byte> drawInput(const fb::Binding &binding, uint64_t seed, uint
 }
 
 Result<Session> openSession(const SessionOptions &options) {
-  std::map<std::string, std::string> files;
-  for (const std::string &input : options.inputs) {
-    size_t equals = input.rfind('=');
-    if (!files.emplace(input.substr(0, equals), input.substr(equals + 1)).second)
-      return Status(Code::InvalidArgument, "input '" + input.substr(0, equals) + "' is given twice");
-  }
   Session session;
   Result<std::shared_ptr<const format::Bundle>> bundle = format::Bundle::open(options.bundle);
   if (!bundle.ok())
     return bundle.status();
   session.bundle = bundle.value();
-  Result<size_t> index = chooseGraph(*session.bundle, options.graph);
-  if (!index.ok())
-    return index.status();
-  session.graphIndex = index.value();
+  Result<Arrays> arrays = readFiles(options.inputs);
+  if (!arrays.ok())
+    return arrays.status();
+  Result<runtime::Selection> selection = chooseGraph(*session.bundle, options, arrays.value());
+  if (!selection.ok())
+    return selection.status();
+  session.selection = selection.value();
+  session.graphIndex = session.selection.graph;
   session.graph = session.bundle->manifest().graphs()->Get(static_cast<unsigned>(session.graphIndex));
-  for (const fb::Binding *binding : *session.graph->inputs()) {
-    auto file = files.find(binding->name()->str());
-    if (file == files.end() && isState(*binding)) {
+  for (unsigned i = 0; i < session.graph->inputs()->size(); ++i) {
+    const fb::Binding &binding = *session.graph->inputs()->Get(i);
+    auto array = arrays.value().find(binding.name()->str());
+    if (array == arrays.value().end() && isState(binding)) {
       session.inputs.emplace_back();
       continue;
     }
-    if (file == files.end()) {
-      session.inputs.push_back(drawInput(*binding, options.seed, options.intRange));
+    if (array == arrays.value().end()) {
+      session.inputs.push_back(drawInput(binding, options.seed, options.intRange));
       continue;
     }
-    Result<std::vector<std::byte>> data = readInput(*binding, file->second, options.steps);
+    Result<std::vector<std::byte>> data =
+        fitInput(binding, array->second, runtime::inputShape(session.bundle->manifest(), session.selection, i), options.steps);
     if (!data.ok())
       return data.status();
     session.inputs.push_back(std::move(data.value()));
-    files.erase(file);
+    arrays.value().erase(array);
   }
-  if (!files.empty())
+  if (!arrays.value().empty())
     return Status(Code::InvalidArgument,
-                  "there is no input '" + files.begin()->first + "', the graph has " + list(*session.graph->inputs()));
+                  "there is no input '" + arrays.value().begin()->first + "', the graph has " + list(*session.graph->inputs()));
   return session;
 }
 

@@ -3,6 +3,7 @@
 #define OGC_TOOLS_COMMON_SESSION_H
 
 #include "runtime_lib/src/driver/Driver.h"
+#include "runtime_lib/src/select/Select.h"
 
 #include <CLI/CLI.hpp>
 
@@ -33,12 +34,13 @@ struct Session {
   std::shared_ptr<const format::Bundle> bundle;
   size_t graphIndex = 0;
   const fb::Graph *graph = nullptr;
-  std::vector<std::vector<std::byte>> inputs;
+  std::vector<std::vector<std::byte>> inputs; // in the shapes of the graph
+  runtime::Selection selection;               // where these are larger than those of the files
 };
 
 runtime::EngineOptions engineOptions(const SessionOptions &options);
 
-/// Opens the bundle, finds the graph and reads or draws its inputs.
+/// Opens the bundle, finds the graph by its ID or by the shapes of the files, and reads or draws its inputs.
 Result<Session> openSession(const SessionOptions &options);
 
 /// The engine and a context on `device`.

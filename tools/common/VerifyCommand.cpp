@@ -9,6 +9,7 @@
 #include "tools/common/Commands.h"
 #include "tools/common/Compare.h"
 #include "tools/common/NodeCheck.h"
+#include "tools/common/RandomCalls.h"
 #include "tools/common/Session.h"
 
 #include <cstdio>
@@ -22,7 +23,7 @@ namespace {
 using Outputs = std::vector<std::vector<std::byte>>;
 
 struct VerifyOptions : SessionOptions {
-  unsigned randomOrders = 0, replays = 1;
+  unsigned randomOrders = 0, replays = 1, randomCalls = 0;
   bool poison = false, nodes = false, newInputs = false, json = false;
   double tolerance = 0; // 0: by precision
 };
@@ -211,7 +212,29 @@ void printJson(const Verifier &verifier, const VerifyOptions &options, bool pass
   std::printf("%s\n", json.text().c_str());
 }
 
+/// All graphs of the bundle in one context.
+Status verifyCalls(const VerifyOptions &options) {
+  Result<CallReport> result = callRandomly(options, options.randomCalls, options.device != "cpu");
+  if (!result.ok())
+    return result.status();
+  const CallReport &report = result.value();
+  bool isRight = report.failure.empty();
+  std::printf("%s  %zu random calls of %zu graphs: %s\n", isRight ? "ok  " : "FAIL", report.calls, report.graphs,
+              isRight ? "the bits of each graph alone" : report.failure.c_str());
+  if (options.device != "cpu") {
+    Result<std::shared_ptr<const format::Bundle>> bundle = format::Bundle::open(options.bundle);
+    double tolerance = options.tolerance > 0 ? options.tolerance : bundle.ok() ? defaultTolerance(bundle.value()->manifest()) : 0;
+    bool isClose = report.largestError <= tolerance;
+    std::printf("%s  against the cpu target: relative L2 error %.3g in graph '%s'\n", isClose ? "ok  " : "FAIL",
+                report.largestError, report.largestGraph.c_str());
+    isRight &= isClose;
+  }
+  return isRight ? Status() : Status(Code::DataLoss, "random calls failed");
+}
+
 Status verify(const VerifyOptions &options) {
+  if (options.randomCalls != 0)
+    return verifyCalls(options);
   Result<Session> session = openSession(options);
   if (!session.ok())
     return session.status();
@@ -245,6 +268,8 @@ void addVerifyCommand(CLI::App &app, int &exitCode) {
       ->check(CLI::Range(1u, 1u << 24));
   command->add_flag("--poison", options->poison, "fills scratch and outputs with NaN patterns before each run");
   command->add_flag("--nodes", options->nodes, "also runs the nodes one by one on equal inputs and compares what each writes");
+  command->add_option("--random-calls", options->randomCalls,
+                      "calls random graphs of the bundle this many times in one context; each must give the bits it gives alone");
   command->add_flag("--new-inputs", options->newInputs,
                     "then writes other random inputs into the same buffers and compares the next run");
   command->add_option("--tolerance", options->tolerance,

@@ -27,13 +27,14 @@ void printDiagnostic(mlir::Diagnostic &diagnostic) {
 
 int runCompile(const CompileOptions &options) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  context.getDiagEngine().registerHandler([](mlir::Diagnostic &diagnostic) { printDiagnostic(diagnostic); });
+  printDiagnostics(context);
   loadDialects(context);
   return mlir::succeeded(compile(context, options)) ? 0 : 1;
 }
 
 void addResultOptions(CLI::App &command, CompileOptions &options) {
-  command.add_option("--shapes", options.shapes, "shapes of the inputs of one graph: 'input=1x3x224x224,other=1x128'");
+  command.add_option("--shapes", options.shapes,
+                     "shapes of graphs: 'input=1x3x224x224', 'b8: x=8x3', 'batch=1,2,4 seq=32..512:x2' (product), @buckets.yaml");
   command.add_option("--value", options.values,
                      "value of an input, which the bundle then lacks: 'axes=[0, 2]', 'keep=true' or 'sizes=@FILE' with a tensor");
   command.add_option("--target", options.targets, "targets: cpu, sm_80, sm_90, …")
@@ -55,6 +56,10 @@ void addResultOptions(CLI::App &command, CompileOptions &options) {
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true));
   command.add_flag("--serial", options.serial, "one chain of nodes in schedule order");
   command.add_flag("!--no-pdl", options.pdl, "full edges only, no programmatic ones");
+}
+
+void printDiagnostics(mlir::MLIRContext &context) {
+  context.getDiagEngine().registerHandler([](mlir::Diagnostic &diagnostic) { printDiagnostic(diagnostic); });
 }
 
 void addCompileCommand(CLI::App &app, int &exitCode) {

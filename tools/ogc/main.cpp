@@ -11,6 +11,8 @@ int main(int argc, char **argv) {
   ogc::tools::setUpProgram(app);
   int exitCode = 0;
   ogc::tools::addCompileCommand(app, exitCode);
+  ogc::tools::addExplainCommand(app, exitCode);
+  ogc::tools::addPlanCommand(app, exitCode);
   ogc::tools::addRefitCommand(app, exitCode);
   ogc::tools::CommandHooks hooks;
   hooks.printIr = [](const std::string &path) { return ogc::bundle::printBundleIr(path, llvm::outs()); };

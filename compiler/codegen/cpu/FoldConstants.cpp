@@ -3,6 +3,7 @@
 #include "compiler/codegen/cpu/ConstantData.h"
 #include "compiler/codegen/cpu/NativeLayout.h"
 #include "compiler/codegen/cpu/Passes.h"
+#include "compiler/dialect/kern/RegionText.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -12,6 +13,7 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
 #include <dlfcn.h>
+#include <map>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -92,12 +94,19 @@ public:
           ready.push_back(region);
       });
       found = !ready.empty();
-      SmallVector<kern::RegionOp> general;
-      for (kern::RegionOp region : ready)
-        if (!foldByCopying(region))
+      // Graphs of other shapes fold the same weights: what is equal is computed once and held once.
+      SmallVector<kern::RegionOp> general, repeated;
+      for (kern::RegionOp region : ready) {
+        std::string key = keyOf(region);
+        if (!keys.insert(key).second)
+          repeated.push_back(region);
+        else if (!foldByCopying(region))
           general.push_back(region);
+      }
       if (!general.empty() && failed(foldByExecuting(general)))
         return failure();
+      for (kern::RegionOp region : repeated)
+        replace(region, results.at(keyOf(region)));
     }
     releaseUnused();
     return success();
@@ -107,6 +116,14 @@ private:
   static ElementsAttr constantOf(Value value) {
     auto constant = value.getDefiningOp<arith::ConstantOp>();
     return constant ? dyn_cast<ElementsAttr>(constant.getValue()) : ElementsAttr();
+  }
+
+  /// Equal keys are equal results: the computation and the identity of its inputs (contents live once in the context).
+  static std::string keyOf(kern::RegionOp region) {
+    std::string key = kern::textOf(region);
+    for (Value input : region.getInputs())
+      key += ' ' + std::to_string(reinterpret_cast<uintptr_t>(constantOf(input).getAsOpaquePointer()));
+    return key;
   }
 
   /// A reshape of a constant is the same bytes under another type.
@@ -154,7 +171,7 @@ private:
     FailureOr<std::vector<TensorBytes>> results = evaluateLayout(region.getBody().front(), *inputs);
     if (failed(results))
       return false;
-    replace(region, *results);
+    replace(region, remember(region, *results));
     return true;
   }
 
@@ -209,17 +226,25 @@ private:
       buffers.push_back(results.back().data());
     }
     entry(buffers.data(), 0, units);
-    replace(region, results);
+    replace(region, remember(region, results));
     return success();
   }
 
-  void replace(kern::RegionOp region, std::vector<TensorBytes> &results) {
+  using Constants = SmallVector<ElementsAttr, 1>; // one an output
+
+  Constants &remember(kern::RegionOp region, std::vector<TensorBytes> &bytes) {
+    Constants constants;
+    for (auto [output, data] : llvm::zip_equal(region.getOutputs(), bytes))
+      constants.push_back(std::move(data).intoConstant(cast<RankedTensorType>(output.getType())));
+    return results[keyOf(region)] = std::move(constants);
+  }
+
+  void replace(kern::RegionOp region, ArrayRef<ElementsAttr> constants) {
     builder.setInsertionPoint(region);
-    for (auto [output, bytes] : llvm::zip_equal(region.getOutputs(), results)) {
-      auto type = cast<RankedTensorType>(output.getType());
+    for (auto [output, value] : llvm::zip_equal(region.getOutputs(), constants)) {
       if (output.use_empty())
         continue;
-      Value constant = arith::ConstantOp::create(builder, region.getLoc(), std::move(bytes).intoConstant(type));
+      Value constant = arith::ConstantOp::create(builder, region.getLoc(), value);
       output.replaceAllUsesWith(constant);
     }
     SmallVector<Operation *> producers;
@@ -256,6 +281,8 @@ private:
   ModuleOp module;
   OpBuilder builder;
   SmallVector<DenseResourceElementsAttr> dropped;
+  llvm::StringSet<> keys;                   // of all regions folded so far
+  std::map<std::string, Constants> results; // by key
 };
 
 } // namespace

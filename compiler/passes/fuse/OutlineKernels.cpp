@@ -1,7 +1,7 @@
 //===- OutlineKernels.cpp - make one kernel of equal regions --------------===//
+#include "compiler/dialect/kern/RegionText.h"
 #include "compiler/passes/fuse/Passes.h"
 
-#include "mlir/IR/AsmState.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace ogc {
@@ -12,26 +12,6 @@ namespace ogc {
 namespace {
 
 using namespace mlir;
-
-/// The text of a region without locations and without the names of values outside: equal texts are equal kernels. Regions hold no
-/// big constants, so the text is short.
-std::string keyOf(kern::RegionOp region) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  os << static_cast<int>(*region.getSchedule()) << ' ';
-  for (Type type : region.getInputs().getTypes())
-    os << type << ',';
-  // Whatever the command line says about printing, the text must be whole and without locations.
-  OpPrintingFlags flags;
-  flags.useLocalScope().printGenericOpForm().skipRegions(false).enableDebugInfo(false);
-  flags.elideLargeElementsAttrs(std::numeric_limits<int64_t>::max());
-  AsmState state(region, flags);
-  for (Operation &op : region.getBody().front()) {
-    os << '\n';
-    op.print(os, state);
-  }
-  return text;
-}
 
 struct OutlineKernels : impl::OutlineKernelsBase<OutlineKernels> {
   void runOnOperation() override {
@@ -52,7 +32,7 @@ struct OutlineKernels : impl::OutlineKernelsBase<OutlineKernels> {
       return signalPassFailure();
 
     for (kern::RegionOp region : regions) {
-      kern::KernelOp &kernel = kernels[keyOf(region)];
+      kern::KernelOp &kernel = kernels[kern::textOf(region)];
       if (!kernel) {
         builder.setInsertionPointToEnd(module.getBody());
         std::string name = "k" + std::to_string(kernels.size() - 1) + "_" + kern::stringifySchedule(*region.getSchedule()).str();

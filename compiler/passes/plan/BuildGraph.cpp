@@ -59,6 +59,21 @@ class WeightTable {
 public:
   Place place(arith::ConstantOp constant) {
     auto value = cast<ElementsAttr>(constant.getValue());
+    auto [known, isNew] = places.try_emplace(value);
+    if (isNew)
+      known->second = placeContent(constant, value);
+    return known->second;
+  }
+
+  explicit WeightTable(ModuleOp module) : module(module), context(module.getContext()) {}
+
+private:
+  struct Entry {
+    ElementsAttr value;
+    Place place;
+  };
+
+  Place placeContent(arith::ConstantOp constant, ElementsAttr value) {
     std::pair<uint64_t, uint64_t> key = contentKey(value);
     for (const Entry &entry : entries[key])
       if (sameContent(entry.value, value))
@@ -72,14 +87,6 @@ public:
     last = cg::WeightOp::create(builder, constant.getLoc(), nameOf(constant), value, place.offsetBytes);
     return place;
   }
-
-  explicit WeightTable(ModuleOp module) : module(module), context(module.getContext()) {}
-
-private:
-  struct Entry {
-    ElementsAttr value;
-    Place place;
-  };
 
   static ArrayRef<char> bytesOf(ElementsAttr value) {
     if (auto dense = dyn_cast<DenseElementsAttr>(value))
@@ -114,6 +121,7 @@ private:
   MLIRContext *context;
   SectionAllocator allocator{cg::Section::Weights};
   std::map<std::pair<uint64_t, uint64_t>, SmallVector<Entry, 1>> entries;
+  llvm::DenseMap<Attribute, Place> places; // graphs share constants: their contents are hashed once
   Operation *last = nullptr;
 };
 

@@ -84,13 +84,27 @@ private:
   Unroller unroller{[this](Block &block, Operation *previous, Operation *end) { return foldRange(block, previous, end); }};
 };
 
+/// "graph 'b4': batch = 4, seq = 128", or "" where the model names no dimension.
+std::string describeSizes(func::FuncOp function) {
+  auto id = function->getAttrOfType<StringAttr>("ogc.graph_id");
+  auto symbols = function->getAttrOfType<DictionaryAttr>("ogc.symbols");
+  std::string text;
+  for (NamedAttribute symbol : symbols ? symbols.getValue() : ArrayRef<NamedAttribute>())
+    if (auto size = dyn_cast<IntegerAttr>(symbol.getValue()))
+      text += (text.empty() ? "" : ", ") + symbol.getName().str() + " = " + std::to_string(size.getInt());
+  return text.empty() ? text : "graph '" + (id ? id.str() : function.getName().str()) + "': " + text;
+}
+
 struct FoldShapesPass : impl::FoldShapesBase<FoldShapesPass> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
-    if (failed(ShapeFolder().fold(function.front())))
+    if (failed(ShapeFolder().fold(function.front()))) {
+      if (std::string sizes = describeSizes(function); !sizes.empty())
+        function.emitError() << sizes << " does not fit the model";
       return signalPassFailure();
+    }
     auto terminator = function.front().getTerminator();
     function.setFunctionType(FunctionType::get(&getContext(), function.getArgumentTypes(), terminator->getOperandTypes()));
     // Constants that fed folded operators only.

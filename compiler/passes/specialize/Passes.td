@@ -8,19 +8,21 @@ def SpecializeShapes : Pass<"ogc-specialize-shapes", "mlir::ModuleOp"> {
   let summary = "make one function a graph ID, with static argument types";
   let description = [{
     Takes the only function of the module and the shapes asked for, and makes one copy a graph ID whose argument types are static. A named
-    dimension that one input fixes holds for all inputs that name it. Wrong names, ranks and values are errors that list the model's inputs.
+    dimension that is fixed once holds for all inputs that name it. Wrong names, ranks and values are errors that list the model's inputs.
 
-    `shapes` holds the graphs, separated by `;`: an optional `ID: ` (the colon is followed by a space; without it the graph is `default`),
-    then `name=AxBxC` for each input that is not static already, separated by `,`. An empty shape is a scalar.
+    `shapes` holds the requests, separated by `;`: an optional `ID: ` (the colon is followed by a space), then `input=AxBxC` or
+    `symbol=A,B,C..D:x2` for whatever is not static already; several values of a name stand for the product (docs/shapes.md). Without an ID
+    a lone graph is `default`; others are named after the sizes of the symbols. The function keeps these as `ogc.symbols`.
 
     ```mlir
     // shapes=ids=1x128
     func.func @main(%ids: tensor<?x?xi64> {onnx.name = "ids", onnx.symbols = ["batch", "seq"]})
     // becomes
-    func.func @main(%ids: tensor<1x128xi64> {onnx.name = "ids", onnx.symbols = ["batch", "seq"]}) attributes {ogc.graph_id = "default"}
+    func.func @main(%ids: tensor<1x128xi64> {onnx.name = "ids", onnx.symbols = ["batch", "seq"]})
+        attributes {ogc.graph_id = "default", ogc.symbols = {batch = 1 : i64, seq = 128 : i64}}
     ```
   }];
-  let options = [Option<"shapes", "shapes", "std::string", "", "shapes of the inputs, by graph ID">];
+  let options = [Option<"shapes", "shapes", "std::string", "", "shapes of the graphs">];
 }
 
 def FoldShapes : Pass<"ogc-fold-shapes", "mlir::func::FuncOp"> {
@@ -89,6 +91,22 @@ def DeclareState : Pass<"ogc-declare-state", "mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"states", "states", "std::string", "", "pairs of an input and an output">];
+}
+
+def ProvePadding : Pass<"ogc-prove-padding", "mlir::ModuleOp"> {
+  let summary = "prove that a named dimension may be padded, or name the operator that mixes its positions";
+  let description = [{
+    The module holds two functions in the form after the lower phase, equal but for the size of `symbol` (`ogc.symbols`). They are
+    compared operation by operation (compiler/analysis/PaddingSafety.h). The answer becomes the module's `ogc.padding`: whether padding is
+    safe, where each output holds the rows (`[output, dimension, elements a row]`), or the operator, node and reason that forbid it.
+
+    ```mlir
+    %0 = linalg.generic {… iterator_types = ["parallel", "reduction"]} ins(%x : tensor<2x8xf32>) …   // [batch, 8]
+    // symbol=batch: ogc.padding = {safe = true, cuts = [array<i64: 0, 0, 1>], …}
+    // symbol=seq, the reduced dimension: {safe = false, operator = "ReduceSum", node = "sum", reason = "reduces over it", …}
+    ```
+  }];
+  let options = [Option<"symbol", "symbol", "std::string", "", "name of the dimension">];
 }
 
 #endif

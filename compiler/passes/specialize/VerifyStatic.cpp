@@ -61,8 +61,27 @@ struct VerifyStaticPass : impl::VerifyStaticBase<VerifyStaticPass> {
         hasErrors = true;
       }
     }
+    checkResultSymbols();
     if (hasErrors)
       signalPassFailure();
+  }
+
+  /// A result's dimension that the model names like one of an input should have its size. Exporters get this wrong, and no result
+  /// depends on it: a warning.
+  void checkResultSymbols() {
+    func::FuncOp function = getOperation();
+    auto sizes = function->getAttrOfType<DictionaryAttr>("ogc.symbols");
+    for (unsigned i = 0; sizes && i < function.getNumResults(); ++i) {
+      auto type = dyn_cast<RankedTensorType>(function.getResultTypes()[i]);
+      auto symbols = function.getResultAttrOfType<ArrayAttr>(i, "onnx.symbols");
+      for (size_t dim = 0; type && symbols && dim < std::min<size_t>(type.getRank(), symbols.size()); ++dim) {
+        auto symbol = dyn_cast<StringAttr>(symbols[dim]);
+        auto size = symbol ? dyn_cast_or_null<IntegerAttr>(sizes.get(symbol.getValue())) : IntegerAttr();
+        if (size && type.getDimSize(dim) != size.getInt())
+          function.emitWarning() << "output " << i << " has size " << type.getDimSize(dim) << " in dimension " << dim
+                                 << ", which the model names '" << symbol.getValue() << "', but that is " << size.getInt();
+      }
+    }
   }
 
   bool report(Operation *op) {

@@ -77,6 +77,15 @@ typedef struct ogc_tensor {
   size_t bytes;
 } ogc_tensor;
 
+/* An array of the caller in host memory, dense and row-major. */
+typedef struct ogc_array {
+  const char *name;
+  size_t rank;
+  const int64_t *shape;
+  void *data;
+  size_t bytes;
+} ogc_array;
+
 /* Zero-initialise, then set what matters. */
 typedef struct ogc_engine_options {
   /* The weights section, where the bundle does not hold it; null: "<bundle>.weights" for an external one. */
@@ -114,6 +123,14 @@ size_t ogc_bundle_input_count(const ogc_bundle *bundle, size_t graph);
 size_t ogc_bundle_output_count(const ogc_bundle *bundle, size_t graph);
 ogc_code ogc_bundle_input(const ogc_bundle *bundle, size_t graph, size_t index, ogc_tensor *out_tensor);
 ogc_code ogc_bundle_output(const ogc_bundle *bundle, size_t graph, size_t index, ogc_tensor *out_tensor);
+
+/* Finds the graph for inputs of these names and shapes (`data` and `bytes` do not matter): the one of exactly these shapes, else
+ * the cheapest of larger ones whose named dimensions may be padded (docs/shapes.md). OGC_INVALID_ARGUMENT, with the shapes that
+ * there are, where none takes them. */
+ogc_code ogc_bundle_select(const ogc_bundle *bundle, const ogc_array *inputs, size_t input_count, size_t *out_graph);
+/* The shape of output `index` for such inputs; `out_shape` has room for the output's rank. */
+ogc_code ogc_bundle_selected_shape(const ogc_bundle *bundle, const ogc_array *inputs, size_t input_count, size_t index,
+                                   int64_t *out_shape);
 
 /* Engines. `device` is "cpu", "cuda" or "cuda:N"; `options` may be null. Loads the code and puts the weights on the device. */
 ogc_code ogc_engine_create(ogc_bundle *bundle, const char *device, const ogc_engine_options *options, ogc_engine **out_engine);
@@ -187,6 +204,13 @@ ogc_code ogc_state_write(ogc_context *context, size_t graph, size_t index, const
 ogc_code ogc_state_read(ogc_context *context, size_t graph, size_t index, void *data, size_t bytes, ogc_memory memory);
 /* Sets all states of the context to zero. */
 ogc_code ogc_state_reset(ogc_context *context);
+
+/* Selects the graph for the shapes of `inputs` as ogc_bundle_select does, runs it on them and waits. Inputs are filled up with
+ * zeros where the graph is larger, outputs are cut to what belongs to the caller's rows: `outputs` names those that are wanted,
+ * `bytes` is the size of the selected shape. Buffers bound to these inputs and outputs of the graph are unbound. `out_graph` may
+ * be null. */
+ogc_code ogc_run_arrays(ogc_context *context, const ogc_array *inputs, size_t input_count, const ogc_array *outputs,
+                        size_t output_count, size_t *out_graph);
 
 /* Runs `graph` once and waits: inputs, nodes, outputs. A stream of the caller that is being captured is OGC_FAILED_PRECONDITION
  * for every function that would enqueue something; its capture goes on undisturbed. */

@@ -7,7 +7,7 @@
 // RUN: not ogc-opt %s -ogc-specialize-shapes='shapes="a: ids=1x8; a: ids=2x8"' 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: ogc-opt %s -ogc-specialize-shapes='shapes="ids=0x8,mask=0x8"' | FileCheck %s --check-prefix=ZERO
 
-// NAME: error: the model has no input 'foo'; its inputs are 'ids' [batch, seq], 'mask' [batch, seq], 'bias' [3]
+// NAME: error: the model has no input and no symbol 'foo'; its inputs are 'ids' [batch, seq], 'mask' [batch, seq], 'bias' [3], its symbols 'batch', 'seq'
 // NAME: error: input 'ids' has rank 2, got a shape of rank 3; its shape is [batch, seq]
 
 // NONE: error: input 'ids' has shape [batch, seq]: give the sizes with --shapes 'ids=…'
@@ -20,8 +20,8 @@
 // ZERO: func.func @main(%arg0: tensor<0x8xi64>
 
 // SIZE: error: shapes: '-8' in shape '1x-8' is not a size
-// FORM: error: shapes: 'ids' is not of the form name=AxBxC
-// TWICE: error: shapes: graph ID 'a' is given twice
+// FORM: error: shapes: 'ids' is not of the form name=AxBxC or symbol=A,B,C
+// TWICE: error: shapes: graph ID 'a' is given twice: for 'ids=1x8' and 'ids=2x8'
 func.func @main(%ids: tensor<?x?xi64> {onnx.name = "ids", onnx.symbols = ["batch", "seq"]},
                 %mask: tensor<?x?xf32> {onnx.name = "mask", onnx.symbols = ["batch", "seq"]},
                 %bias: tensor<3xf32> {onnx.name = "bias"}) -> tensor<?x?xf32> {

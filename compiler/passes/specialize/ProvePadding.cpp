@@ -1,0 +1,51 @@
+//===- ProvePadding.cpp - may a named dimension be padded? ----------------===//
+#include "compiler/analysis/PaddingSafety.h"
+#include "compiler/passes/specialize/Passes.h"
+
+using namespace mlir;
+
+namespace ogc::specialize {
+
+#define GEN_PASS_DEF_PROVEPADDING
+#include "compiler/passes/specialize/Passes.h.inc"
+
+namespace {
+
+std::optional<int64_t> sizeOf(func::FuncOp function, StringRef symbol) {
+  auto symbols = function->getAttrOfType<DictionaryAttr>("ogc.symbols");
+  auto size = symbols ? dyn_cast_or_null<IntegerAttr>(symbols.get(symbol)) : IntegerAttr();
+  return size ? std::optional(size.getInt()) : std::nullopt;
+}
+
+struct ProvePaddingPass : impl::ProvePaddingBase<ProvePaddingPass> {
+  using ProvePaddingBase::ProvePaddingBase;
+
+  void runOnOperation() override {
+    auto functions = llvm::to_vector(getOperation().getOps<func::FuncOp>());
+    std::optional<int64_t> small, large;
+    if (functions.size() == 2) {
+      small = sizeOf(functions[0], symbol);
+      large = sizeOf(functions[1], symbol);
+    }
+    if (!small || !large || *small < 2 || *small >= *large) {
+      getOperation().emitError() << "expected two functions of sizes 2 <= a < b of symbol '" << symbol << "'";
+      return signalPassFailure();
+    }
+    PaddingSafety safety = analyzePadding(functions[0], functions[1], symbol, *small, *large);
+    Builder builder(&getContext());
+    SmallVector<Attribute> cuts;
+    for (const PaddingSafety::Cut &cut : safety.cuts)
+      cuts.push_back(builder.getDenseI64ArrayAttr({cut.output, cut.dim, cut.inner}));
+    getOperation()->setAttr("ogc.padding", builder.getDictionaryAttr({
+                                               builder.getNamedAttr("symbol", builder.getStringAttr(symbol)),
+                                               builder.getNamedAttr("safe", builder.getBoolAttr(safety.isSafe)),
+                                               builder.getNamedAttr("cuts", builder.getArrayAttr(cuts)),
+                                               builder.getNamedAttr("operator", builder.getStringAttr(safety.operatorType)),
+                                               builder.getNamedAttr("node", builder.getStringAttr(safety.node)),
+                                               builder.getNamedAttr("reason", builder.getStringAttr(safety.reason)),
+                                           }));
+  }
+};
+
+} // namespace
+} // namespace ogc::specialize

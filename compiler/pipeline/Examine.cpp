@@ -1,0 +1,91 @@
+//===- Examine.cpp - what a model is like, without its code ---------------===//
+#include "compiler/dialect/cg/Cg.h"
+#include "compiler/import/Importer.h"
+#include "compiler/pipeline/Compiler.h"
+#include "compiler/pipeline/Padding.h"
+#include "compiler/pipeline/PhaseRunner.h"
+#include "compiler/pipeline/Pipelines.h"
+#include "compiler/pipeline/ShapeFile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace ogc {
+
+using namespace mlir;
+
+namespace {
+
+int64_t roundUp(int64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
+
+int64_t bytesOf(ArrayAttr bindings) {
+  int64_t bytes = 0;
+  for (auto binding : bindings.getAsRange<cg::BindingAttr>())
+    bytes = std::max(bytes, binding.getOffsetBytes() + binding.getSizeBytes());
+  return roundUp(bytes);
+}
+
+void addMemory(ModuleOp module, ModelFacts &facts) {
+  int64_t inputs = 0, outputs = 0, scratch = 0;
+  for (auto graph : module.getOps<cg::GraphOp>()) {
+    inputs = std::max(inputs, bytesOf(graph.getInputs()));
+    outputs = std::max(outputs, bytesOf(graph.getOutputs()));
+    scratch = std::max<int64_t>(scratch, roundUp(graph.getScratchBytes()));
+  }
+  facts.contextBytes = inputs + outputs + scratch;
+  for (auto weight : module.getOps<cg::WeightOp>()) {
+    auto type = cast<ShapedType>(weight.getValue().getType());
+    int64_t bytes = type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
+    facts.weightsBytes = std::max(facts.weightsBytes, static_cast<int64_t>(weight.getOffsetBytes()) + bytes);
+  }
+}
+
+} // namespace
+
+FailureOr<ModelFacts> examine(MLIRContext &context, const CompileOptions &given, bool withMemory) {
+  CompileOptions options = given;
+  llvm::Expected<std::vector<std::string>> shapes = readShapeFiles(options.shapes);
+  if (!shapes)
+    return emitError(UnknownLoc::get(&context)) << llvm::toString(shapes.takeError());
+  options.shapes = std::move(*shapes);
+  OwningOpRef<ModuleOp> module = importModel(context, options.modelPath);
+  if (!module)
+    return failure();
+  PhaseRunner runner(options);
+  auto run = [&](Phase phase) {
+    return runner.runPasses(phase, *module, [&](OpPassManager &manager) { addPhasePasses(phase, options, manager); });
+  };
+  if (failed(run(Phase::Normalize)))
+    return failure();
+  OwningOpRef<ModuleOp> generic(module->clone());
+  if (failed(run(Phase::Specialize)))
+    return failure();
+  ModelFacts facts;
+  facts.padding = provePadding(*generic, *module, options);
+  for (auto function : module->getOps<func::FuncOp>())
+    if (auto id = function->getAttrOfType<StringAttr>("ogc.graph_id"))
+      facts.graphs.push_back(id.str());
+  if (!withMemory)
+    return facts;
+  generic = {};
+  for (Phase phase : {Phase::Lower, Phase::Fuse, Phase::Plan})
+    if (failed(run(phase)))
+      return failure();
+  addMemory(*module, facts);
+  return facts;
+}
+
+FailureOr<std::vector<std::string>> readSymbols(MLIRContext &context, const std::string &modelPath) {
+  OwningOpRef<ModuleOp> module = importModel(context, modelPath);
+  if (!module)
+    return failure();
+  std::vector<std::string> names;
+  for (auto function : module->getOps<func::FuncOp>())
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (auto symbols = function.getArgAttrOfType<ArrayAttr>(i, "onnx.symbols"))
+        for (auto symbol : symbols.getAsRange<StringAttr>())
+          if (!symbol.empty() && !llvm::is_contained(names, symbol.getValue()))
+            names.push_back(symbol.str());
+  return names;
+}
+
+} // namespace ogc

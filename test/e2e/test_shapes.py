@@ -1,0 +1,260 @@
+"""Graph IDs from --shapes, padding, graphs chosen by the shapes of the inputs, proposed buckets."""
+import re
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import harness
+
+F32, I64 = TensorProto.FLOAT, TensorProto.INT64
+RNG = np.random.default_rng(11)
+
+
+def save(tmp_path, nodes, inputs, outputs, constants=None, **options):
+    path = tmp_path / "m.onnx"
+    onnx.save(harness.make_model(nodes, inputs, outputs, constants, **options), path)
+    return path
+
+
+def node(op, inputs, outputs, **attributes):
+    return helper.make_node(op, inputs.split(), outputs.split(), name=f"the {op}", **attributes)
+
+
+def mlp(tmp_path):
+    """Rows that never mix, with a softmax along the other dimension."""
+    weights = {"w": RNG.standard_normal((8, 5)).astype(np.float32), "b": RNG.standard_normal(5).astype(np.float32)}
+    nodes = [node("MatMul", "x w", "h"), node("Add", "h b", "z"), node("Softmax", "z", "y", axis=-1)]
+    return save(tmp_path, nodes, {"x": (F32, ("batch", "seq", 8))}, {"y": (F32, ("batch", "seq", 5))}, weights)
+
+
+def rows(*shape):
+    return {"x": RNG.standard_normal(shape).astype(np.float32)}
+
+
+def refused(action, *words):
+    with pytest.raises(harness.OgcError) as caught:
+        action()
+    assert caught.value.code == 1
+    for word in words:
+        assert word in caught.value.message, caught.value.message
+
+
+def check(ogc, bundle, path, inputs, graph=None, tolerance=1e-5):
+    harness.check_outputs(ogc.run(bundle, inputs, graph=graph), harness.reference(path, inputs), tolerance)
+
+
+def ids(ogc, bundle):
+    return [graph["id"] for graph in ogc.inspect(bundle)["graphs"]]
+
+
+def test_product_of_symbols(ogc, tmp_path):
+    path = mlp(tmp_path)
+    bundle = ogc.compile(path, tmp_path / "m.ogc", ["batch=1,2 seq=4..16:x2", "odd: x=3x5x8"])
+    assert ids(ogc, bundle) == ["batch1_seq4", "batch1_seq8", "batch1_seq16", "batch2_seq4", "batch2_seq8", "batch2_seq16", "odd"]
+    for graph, shape in (("batch2_seq8", (2, 8, 8)), ("odd", (3, 5, 8))):
+        check(ogc, bundle, path, rows(*shape), graph)
+
+
+def test_shapes_of_a_file(ogc, tmp_path):
+    path = mlp(tmp_path)
+    (tmp_path / "buckets.yaml").write_text("shapes:\n  - batch=1 seq=4\n  - id: big\n    batch: [2, 3]\n    seq: 8\n")
+    bundle = ogc.compile(path, tmp_path / "m.ogc", f"@{tmp_path / 'buckets.yaml'}")
+    assert ids(ogc, bundle) == ["batch1_seq4", "big_batch2", "big_batch3"]
+    refused(lambda: ogc.compile(path, tmp_path / "n.ogc", f"@{tmp_path / 'none.yaml'}"), "none.yaml")
+
+
+@pytest.mark.parametrize("shapes, words", [
+    ("batch=2 seq=4 x=3x4x8", ["'batch' is 2 in --shapes, but 3 in input 'x'"]),
+    ("rows=2", ["no symbol 'rows'", "'batch', 'seq'"]),
+    ("batch=1,1 seq=4", ["lists 1 twice"]),
+    ("batch=99999999999 seq=99999999999", ["too large"]),
+    (["a: batch=1 seq=4", "a: batch=2 seq=4"], ["graph ID 'a' is given twice"]),
+    ("batch=1", ["'x' has shape [batch, seq, 8]"]),
+], ids=["contradiction", "unknown", "list", "huge", "twice", "missing"])
+def test_wrong_sizes(ogc, tmp_path, shapes, words):
+    refused(lambda: ogc.compile(mlp(tmp_path), tmp_path / "m.ogc", shapes), *words)
+    assert not (tmp_path / "m.ogc").exists()
+
+
+def test_sizes_that_the_model_refuses(ogc, tmp_path):
+    """B34: one name is one size; other names may differ as far as the operators allow."""
+    same = save(tmp_path, [node("Add", "a b", "y")], {"a": (F32, ("n",)), "b": (F32, ("n",))}, {"y": (F32, ("n",))})
+    refused(lambda: ogc.compile(same, tmp_path / "m.ogc", "a=3,b=1"), "'n' is 3 in input 'a', but 1 in input 'b'")
+    other = save(tmp_path, [node("Add", "a b", "y")], {"a": (F32, ("n",)), "b": (F32, ("m",))}, {"y": (F32, ("k",))})
+    refused(lambda: ogc.compile(other, tmp_path / "m.ogc", "n=3 m=4"), "m = 4, n = 3", "the Add")
+    bundle = ogc.compile(other, tmp_path / "m.ogc", ["n=3 m=3", "n=3 m=1", "n=1 m=3"])
+    for n, m in ((3, 3), (3, 1), (1, 3)):
+        check(ogc, bundle, other, {"a": RNG.random(n, np.float32), "b": RNG.random(m, np.float32)})
+    nameless = save(tmp_path, [node("Add", "a b", "y")], {"a": (F32, (None,)), "b": (F32, (None,))}, {"y": (F32, (None,))})
+    check(ogc, ogc.compile(nameless, tmp_path / "m.ogc", "a=3 b=1"), nameless, {"a": RNG.random(3, np.float32), "b": RNG.random(1, np.float32)})
+
+
+def test_expand_by_computed_shape(ogc, tmp_path):
+    """B32: a dimension that is 1 at run time is expanded, whichever side it is on."""
+    nodes = [node("Shape", "ref", "s"), node("Gather", "s zero", "m"), node("Concat", "m three", "target", axis=0), node("Expand", "x target", "y")]
+    path = save(tmp_path, nodes, {"x": (F32, ("n", 3)), "ref": (F32, ("m", 3))}, {"y": (F32, (None, 3))},
+                {"zero": np.array([0]), "three": np.array([3])})
+    cases = [(1, 4), (4, 4), (3, 1), (1, 0)]
+    bundle = ogc.compile(path, tmp_path / "m.ogc", [f"n={n} m={m}" for n, m in cases])
+    for n, m in cases:
+        inputs = {"x": RNG.random((n, 3), np.float32), "ref": np.zeros((m, 3), np.float32)}
+        check(ogc, bundle, path, inputs)
+
+
+@pytest.mark.parametrize("b, s, t", [(1, 3, 5), (2, 1, 7), (1, 0, 3)])
+def test_three_symbols(ogc, tmp_path, b, s, t):
+    """B33: several named dimensions in one operator."""
+    path = save(tmp_path, [node("MatMul", "p q", "y")], {"p": (F32, ("b", 2, "s", 4)), "q": (F32, ("b", 2, 4, "t"))}, {"y": (F32, ("b", 2, "s", "t"))})
+    bundle = ogc.compile(path, tmp_path / "m.ogc", f"b={b} s={s} t={t}")
+    check(ogc, bundle, path, {"p": np.ones((b, 2, s, 4), np.float32), "q": np.ones((b, 2, 4, t), np.float32)})
+
+
+def test_size_zero(ogc, tmp_path):
+    """B36: nothing to do is no error."""
+    path = mlp(tmp_path)
+    bundle = ogc.compile(path, tmp_path / "m.ogc", "batch=0,2 seq=4")
+    assert ids(ogc, bundle) == ["batch0_seq4", "batch2_seq4"]
+    for batch in (0, 2):
+        check(ogc, bundle, path, rows(batch, 4, 8))
+
+
+def test_padded_rows(ogc, tmp_path):
+    """A call runs in the cheapest graph that covers it; outputs are cut to its rows."""
+    path = mlp(tmp_path)
+    bundle = ogc.compile(path, tmp_path / "m.ogc", "batch=8,4 seq=6,16")
+    facts = {symbol["name"]: symbol for symbol in ogc.inspect(bundle)["symbols"]}
+    assert facts["batch"]["padding_safe"] and facts["seq"]["padding_safe"]
+    for shape in ((3, 6, 8), (4, 5, 8), (5, 9, 8), (8, 16, 8), (1, 1, 8)):
+        check(ogc, bundle, path, rows(*shape))
+    np.save(tmp_path / "x.npy", rows(3, 6, 8)["x"])
+    assert "graph 'batch4_seq6': batch 3 filled up to 4" in ogc("run", bundle, "--input", f"x={tmp_path / 'x.npy'}")
+    refused(lambda: ogc.run(bundle, rows(9, 6, 8)), "no graph takes 'x' of shape 9x6x8", "'batch8_seq6' (x 8x6x8)")
+
+
+def mixing(op, tmp_path):
+    nodes = {
+        "ReduceMean": [node("ReduceMean", "x axis", "m", keepdims=1), node("Sub", "x m", "y")],
+        "Softmax": [node("Softmax", "x", "y", axis=0)],
+        "CumSum": [node("CumSum", "x zero", "y")],
+        "MatMul": [node("Transpose", "x", "t", perm=[1, 0]), node("MatMul", "t x", "y")],
+        "Gather": [node("Gather", "x last", "y", axis=0)],
+        "Concat": [node("Concat", "x x", "y", axis=0)],
+        "Div": [node("Shape", "x", "s"), node("Gather", "s zero", "n"), node("Cast", "n", "f", to=F32), node("Div", "x f", "y")],
+    }[op]
+    return save(tmp_path, nodes, {"x": (F32, ("batch", 4))}, {"y": (F32, None)}, {"axis": np.array([0]), "zero": np.array(0), "last": np.array([-1])})
+
+
+@pytest.mark.parametrize("op", ["ReduceMean", "Softmax", "CumSum", "MatMul", "Gather", "Concat", "Div"])
+def test_rows_that_mix(ogc, tmp_path, op):
+    """Padding would change results: it is refused, and the operator is named."""
+    path = mixing(op, tmp_path)
+    answer = ogc("explain", path, "--symbol", "batch")
+    assert f"{op} node 'the {op}'" in answer and "not safe" in answer, answer
+    bundle = ogc.compile(path, tmp_path / "m.ogc", "batch=4")
+    assert answer == ogc("explain", bundle, "--symbol", "batch")
+    check(ogc, bundle, path, rows(4, 4))
+    refused(lambda: ogc.run(bundle, rows(3, 4)), "3x4")
+
+
+def test_squeezed_rows(ogc, tmp_path):
+    """A size of 1 that disappears is another output, so that it cannot run in a larger graph."""
+    path = save(tmp_path, [node("Squeeze", "x", "y")], {"x": (F32, ("batch", 4))}, {"y": (F32, None)})
+    assert "not safe" in ogc("explain", path, "--symbol", "batch")
+
+
+def test_explain_names_the_symbols(ogc, tmp_path):
+    path = mlp(tmp_path)
+    assert ogc("explain", path).splitlines() == ["symbol 'batch': padding is safe, its positions never mix",
+                                                 "symbol 'seq': padding is safe, its positions never mix"]
+    refused(lambda: ogc("explain", path, "--symbol", "rows"), "there is no symbol 'rows', expected 'batch', 'seq'")
+
+
+def test_random_calls_of_buckets(ogc, tmp_path):
+    """B43: graphs of one bundle called in any order, with data of their own each time."""
+    path = save(tmp_path, [node("Gemm", "x w b", "y")], {"x": (F32, ("b", 8))}, {"y": (F32, ("b", 6))},
+                {"w": RNG.standard_normal((8, 6)).astype(np.float32), "b": RNG.standard_normal(6).astype(np.float32)})
+    bundle = ogc.compile(path, tmp_path / "m.ogc", "b=1,4,16")
+    for b in (1, 4, 1, 16, 4, 1):
+        check(ogc, bundle, path, rows(b, 8))
+    assert "ok    10000 random calls of 3 graphs" in ogc.verify(bundle, "--random-calls", 10000)
+
+
+def test_common_work_is_shared(ogc, tmp_path):
+    """Weights lie in the bundle once, and kernels of equal text are compiled once."""
+    path = mlp(tmp_path)
+    one = ogc.inspect(ogc.compile(path, tmp_path / "one.ogc", "batch=2 seq=6"))
+    many = ogc.inspect(ogc.compile(path, tmp_path / "many.ogc", "batch=2,3,4,6 seq=6,4,3,2"))
+    assert many["weights_bytes"] == one["weights_bytes"]
+    assert many["kernels"] < 16 * one["kernels"]
+
+
+def test_threads_do_not_change_the_bundle(ogc, tmp_path):
+    path = mlp(tmp_path)
+    made = [ogc.compile(path, tmp_path / f"{threads}.ogc", "batch=1..4 seq=4,8", threads=threads).read_bytes() for threads in (1, 2, 4)]
+    assert made[0] == made[1] == made[2]
+
+
+def test_plan_of_a_trace(ogc, tmp_path):
+    path = mlp(tmp_path)
+    (tmp_path / "trace.csv").write_text("batch,seq,count\n" + "".join(f"{b},16,{9 - b}\n" for b in range(1, 9)))
+    text = ogc("plan", path, "--trace", tmp_path / "trace.csv", "--memory", "1GiB", "--max-graphs", 3)
+    shapes = re.findall(r"--shapes '(.*)'", text)
+    assert "3 graphs for 8 shapes of 36 calls" in text and re.search(r"regret: \d+\.\d % more work", text), text
+    bundle = ogc.compile(path, tmp_path / "m.ogc", shapes)
+    assert len(ids(ogc, bundle)) == 3
+    for batch in (1, 3, 8):
+        check(ogc, bundle, path, rows(batch, 16, 8))
+    exact = ogc("plan", mixing("Softmax", tmp_path), "--trace", trace_of(tmp_path, "batch\n1\n3\n4\n"))
+    assert "exact sizes, padding is not safe" in exact and "batch=1,3,4" in "".join(re.findall(r"--shapes '(.*)'", exact)) and "regret: 0.0 %" in exact
+
+
+def trace_of(tmp_path, text):
+    (tmp_path / "other.csv").write_text(text)
+    return tmp_path / "other.csv"
+
+
+@pytest.mark.parametrize("trace, options, words", [
+    ("batch\n1\n", (), ["no column 'seq'"]),
+    ("batch,seq,x\n1,2,3\n", (), ["column 'x'", "'batch', 'seq'"]),
+    ("batch,seq\n1,0\n", (), ["other.csv:2", "'0' is no size of 'seq'"]),
+    ("batch,seq\n8,16\n", ("--memory", "1KiB"), ["--memory"]),
+], ids=["missing", "unknown", "zero", "memory"])
+def test_wrong_traces(ogc, tmp_path, trace, options, words):
+    refused(lambda: ogc("plan", mlp(tmp_path), "--trace", trace_of(tmp_path, trace), *options), *words)
+
+
+def test_docs_are_current(ogc):
+    """docs/shapes.md is what the programs print."""
+    done = subprocess.run([sys.executable, harness.ROOT / "scripts/make_shapes_page.py", "--check", "--ogc", ogc.program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.model
+def test_resnet_batches(ogc, bundles):
+    """Batch padding is proved safe: a call with three images runs in the graph for four."""
+    bundle = bundles.get("resnet50_dyn_bn", "batch=4")
+    (symbol,) = ogc.inspect(bundle)["symbols"]
+    assert symbol["padding_safe"], symbol
+    path = harness.shared_model("resnet50_dyn_bn")
+    inputs = harness.model_inputs(path, {symbol["name"]: 3})
+    harness.check_outputs(ogc.run(bundle, inputs), harness.reference(path, inputs), 1e-4)
+
+
+@pytest.mark.model
+def test_bert_buckets(ogc, bundles):
+    """Batch padding is safe, sequences are mixed by the attention; the graphs share weights and are right in any order."""
+    bundle = bundles.get("bert_base_dyn", "batch=1,4 seq=16,32")
+    facts = ogc.inspect(bundle)
+    batch, seq = facts["symbols"]
+    assert batch["padding_safe"] and not seq["padding_safe"], facts["symbols"]
+    assert "attends" in seq["reason"] and seq["node"], seq
+    path = harness.shared_model("bert_base_dyn")
+    for sizes in ((4, 16), (3, 32), (1, 16)):
+        inputs = harness.model_inputs(path, dict(zip(("batch", "seq"), sizes)))
+        harness.check_outputs(ogc.run(bundle, inputs), harness.reference(path, inputs), 1e-4)
+    refused(lambda: ogc.run(bundle, harness.model_inputs(path, {"batch": 1, "seq": 20})), "'seq' is not padded", "attends")
+    assert "ok  " in ogc.verify(bundle, "--random-calls", 12, "--threads", 2)

@@ -1,0 +1,113 @@
+//===- RandomCalls.cpp - the graphs of a bundle called in random order ----===//
+#include "tools/common/RandomCalls.h"
+
+#include "runtime_lib/src/driver/Random.h"
+#include "tools/common/Compare.h"
+
+#include <algorithm>
+
+namespace ogc::tools {
+
+namespace {
+
+using Outputs = std::vector<std::vector<std::byte>>;
+
+/// Sets of inputs of each graph: a call must see its own, not those of the call before.
+constexpr uint64_t inputSets = 3;
+
+/// One graph with one set of inputs, and what it gives when it runs alone.
+struct Call {
+  Session session;
+  Outputs expected;
+};
+
+Result<Outputs> run(const Session &session, runtime::Context &context) {
+  OGC_RETURN_IF_ERROR(uploadInputs(session, context));
+  OGC_RETURN_IF_ERROR(context.launch(session.graphIndex));
+  return downloadOutputs(session, context);
+}
+
+Session makeSession(const std::shared_ptr<const format::Bundle> &bundle, size_t graph, uint64_t set,
+                    const SessionOptions &options) {
+  Session session;
+  session.bundle = bundle;
+  session.graphIndex = graph;
+  session.graph = bundle->manifest().graphs()->Get(static_cast<unsigned>(graph));
+  for (const fb::Binding *binding : *session.graph->inputs())
+    session.inputs.push_back(drawInput(*binding, options.seed + 1000 * set, options.intRange));
+  return session;
+}
+
+Status compareWithCpu(const Call &call, runtime::Context &cpu, CallReport &report) {
+  Result<Outputs> expected = run(call.session, cpu);
+  if (!expected.ok())
+    return expected.status();
+  for (unsigned i = 0; i < call.expected.size(); ++i) {
+    Difference difference = compare(call.session.graph->outputs()->Get(i)->type(), call.expected[i], expected.value()[i]);
+    if (difference.relativeL2 >= report.largestError) {
+      report.largestError = difference.relativeL2;
+      report.largestGraph = call.session.graph->id()->str();
+    }
+  }
+  return Status();
+}
+
+} // namespace
+
+Result<CallReport> callRandomly(const SessionOptions &options, size_t calls, bool againstCpu) {
+  Result<std::shared_ptr<const format::Bundle>> bundle = format::Bundle::open(options.bundle);
+  if (!bundle.ok())
+    return bundle.status();
+  if (bundle.value()->manifest().arena()->state_bytes() != 0)
+    return Status(Code::InvalidArgument, "the graphs have states, so their results depend on the calls before");
+  auto engine = runtime::createEngine(bundle.value(), options.device, engineOptions(options));
+  if (!engine.ok())
+    return engine.status();
+  std::unique_ptr<runtime::Context> cpu;
+  if (againstCpu) {
+    Result<std::shared_ptr<runtime::Engine>> cpuEngine = runtime::createEngine(bundle.value(), "cpu", engineOptions(options));
+    auto context = cpuEngine.ok() ? cpuEngine.value()->createContext(cpuEngine.value(), {})
+                                  : Result<std::unique_ptr<runtime::Context>>(cpuEngine.status());
+    if (!context.ok())
+      return context.status().withContext("reference");
+    cpu = std::move(context.value());
+  }
+
+  CallReport report;
+  report.graphs = bundle.value()->manifest().graphs()->size();
+  std::vector<Call> known;
+  for (size_t graph = 0; graph < report.graphs; ++graph) {
+    auto alone = engine.value()->createContext(engine.value(), {});
+    if (!alone.ok())
+      return alone.status();
+    for (uint64_t set = 0; set < inputSets; ++set) {
+      Call call{makeSession(bundle.value(), graph, set, options), {}};
+      Result<Outputs> outputs = run(call.session, *alone.value());
+      if (!outputs.ok())
+        return outputs.status();
+      call.expected = std::move(outputs.value());
+      if (cpu && set == 0)
+        OGC_RETURN_IF_ERROR(compareWithCpu(call, *cpu, report));
+      known.push_back(std::move(call));
+    }
+  }
+
+  auto context = engine.value()->createContext(engine.value(), {});
+  if (!context.ok())
+    return context.status();
+  runtime::Random random(options.seed + 1);
+  for (; report.calls < calls && !known.empty(); ++report.calls) {
+    const Call &call = known[random.below(known.size())];
+    Result<Outputs> outputs = run(call.session, *context.value());
+    if (!outputs.ok())
+      return outputs.status();
+    if (outputs.value() == call.expected)
+      continue;
+    report.failure = "call " + std::to_string(report.calls) + ", of graph '" + call.session.graph->id()->str() +
+                     "', has other bits than the graph alone";
+    break;
+  }
+  return report;
+}
+
+} // namespace ogc::tools
