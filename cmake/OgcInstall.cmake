@@ -2,7 +2,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(runtime_libraries ogc-runtime ogc-runtime-cuda ogc-runtime-cpu ogc-runtime-driver ogc-format)
+set(runtime_libraries ogc-runtime ogc-runtime-cuda ogc-runtime-cpu ogc-runtime-driver ogc-runtime-select ogc-format)
 target_include_directories(ogc-runtime INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime_lib/include>
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 add_library(ogc::runtime ALIAS ogc-runtime)

@@ -47,7 +47,9 @@ FailureOr<ModelFacts> examine(MLIRContext &context, const CompileOptions &given,
   if (!shapes)
     return emitError(UnknownLoc::get(&context)) << llvm::toString(shapes.takeError());
   options.shapes = std::move(*shapes);
-  OwningOpRef<ModuleOp> module = importModel(context, options.modelPath);
+  ImportOptions import;
+  import.values = options.values;
+  OwningOpRef<ModuleOp> module = importModel(context, options.modelPath, import);
   if (!module)
     return failure();
   PhaseRunner runner(options);
