@@ -104,7 +104,7 @@ Status run(const RunOptions &options) {
     if (options.outputDir.empty())
       continue;
     std::string path = options.outputDir + "/" + files[i] + ".npy";
-    OGC_RETURN_IF_ERROR(writeNpy(path, npyDescr(binding.type()), shape.value(), data.data(), data.size()));
+    OGC_RETURN_IF_ERROR(writeNpy(path, npyDescr(binding.type()), shape, data.data(), data.size()));
   }
   return Status();
 }
