@@ -42,6 +42,8 @@ ROIS = np.array([[0, 0, 4, 4], [1, 2, 7, 5], [-3, 1, 20, 9], [5, 5, 4, 4]], F32)
 for mode in ("avg", "max"):
     case("RoiAlign", f(2, 3, 9, 10), ROIS, ints(0, 1, 1, 0), name=mode, opset=16, mode=mode, output_height=3, output_width=2, sampling_ratio=2,
          spatial_scale=0.5)
+    case("RoiAlign", f(2, 3, 9, 10), ROIS, ints(0, 1, 1, 0), name=f"{mode}, as many samples as pixels", opset=16, mode=mode, output_height=2, output_width=3,
+         sampling_ratio=0, coordinate_transformation_mode="output_half_pixel")
 case("RoiAlign", f(2, 3, 9, 10), ROIS, ints(0, 1, 1, 0), name="opset 10", opset=10, output_height=3, output_width=2, sampling_ratio=3)
 
 REGIONS = np.array([[0, 0, 0, 7, 9], [1, 2, 3, 8, 5], [0, -4, 2, 30, 3], [1, 6, 6, 5, 5]], F32)

@@ -90,6 +90,8 @@ const Table &lowerings() {
     registerIntegerProducts(t);
     registerBlockQuantized(t);
     registerTensorScatter(t);
+    registerRegionPrograms(t);
+    registerLinearAttention(t);
     return t;
   }();
   return table;

@@ -113,6 +113,8 @@ void registerRandom(Table &table);
 void registerIntegerProducts(Table &table);
 void registerBlockQuantized(Table &table);
 void registerTensorScatter(Table &table);
+void registerRegionPrograms(Table &table);
+void registerLinearAttention(Table &table);
 
 } // namespace ogc::lower
 

@@ -1,6 +1,6 @@
 //===- Regions.cpp - pooling of regions of interest, Col2Im ---------------===//
+#include "compiler/passes/lower/Regions.h"
 #include "compiler/passes/lower/Interpolation.h"
-#include "compiler/passes/lower/Node.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -28,22 +28,21 @@ Value indexAsFloat(Scalar &s, int64_t dim, Type type) {
 // RoiAlign
 //===----------------------------------------------------------------------===//
 
-/// One of the two directions of RoiAlign.
-struct Bins {
-  Value start, size; ///< of the region and of one bin, in pixels
-};
+} // namespace
 
-Bins binsOf(Scalar &s, Value begin, Value end, float scale, bool halfPixel, int64_t count) {
+RoiBins roiBins(Scalar &s, Value begin, Value end, const RoiAlignOptions &options, int64_t count) {
   Type type = begin.getType();
   auto place = [&](Value v) {
-    Value scaled = s.mul(v, s.cst(type, scale));
-    return halfPixel ? s.sub(scaled, s.cst(type, 0.5)) : scaled;
+    Value scaled = s.mul(v, s.cst(type, options.scale));
+    return options.halfPixel ? s.sub(scaled, s.cst(type, 0.5)) : scaled;
   };
   Value start = place(begin), extent = s.sub(place(end), start);
-  if (!halfPixel)
+  if (!options.halfPixel)
     extent = s.max(extent, s.cst(type, 1.0), false); // malformed regions are 1 x 1
   return {start, s.div(extent, s.icst(type, count), false)};
 }
+
+namespace {
 
 /// The two taps of a sample, both inside the map, and whether the sample counts.
 std::pair<SmallVector<Tap>, Value> sampleTaps(Scalar &s, Value position, int64_t extent) {
@@ -68,10 +67,12 @@ LogicalResult roiAlign(Node &n) {
     return n.fail("coordinate_transformation_mode is '" + coordinates + "', expected half_pixel or output_half_pixel");
   if (!isa<FloatType>(n.inElement(0)) || n.inRank(0) != 4 || n.inRank(1) != 2 || n.inShape(1)[1] != 4)
     return n.fail("expected data [N, C, H, W] of a float type and regions [count, 4]");
-  if (ratio <= 0)
-    return n.fail("sampling_ratio is " + Twine(ratio) + ": the number of samples depends on the data");
   if (numElements(n.inShape(0)) == 0)
     return n.fail("pools a tensor without elements");
+  RoiAlignOptions options{isMax, halfPixel, scale};
+  if (ratio <= 0 && numElements(n.outShape()) != 0)
+    return n.result(roiAlignAdaptive(n, options));
+  ratio = std::max<int64_t>(ratio, 1);
   Value data = n.in(0);
   MLIRContext *context = n.b.getContext();
   unsigned dims = 6; // region, channel, out y, out x, sample y, sample x
@@ -92,7 +93,7 @@ LogicalResult roiAlign(Node &n) {
     SmallVector<SmallVector<Tap>> taps;
     Value counts;
     for (int64_t d : {0, 1}) {
-      Bins bins = binsOf(s, x[1 - d], x[3 - d], scale, halfPixel, n.outShape()[2 + d]);
+      RoiBins bins = roiBins(s, x[1 - d], x[3 - d], options, n.outShape()[2 + d]);
       Value sample = s.mul(s.add(indexAsFloat(s, 4 + d, type), s.cst(type, 0.5)), s.cst(type, 1.0 / static_cast<double>(ratio)));
       Value position = s.add(bins.start, s.mul(s.add(indexAsFloat(s, 2 + d, type), sample), bins.size));
       auto [two, inside] = sampleTaps(s, position, shapeOf(data)[2 + d]);
@@ -115,64 +116,6 @@ LogicalResult roiAlign(Node &n) {
   double share = isMax ? 1.0 : 1.0 / static_cast<double>(ratio * ratio);
   return n.result(elementwise(n.b, n.outShape(), n.outElement(), pooled,
                               [&](Scalar &s, ValueRange x) { return isMax ? x[0] : s.mul(x[0], s.cst(type, share)); }));
-}
-
-//===----------------------------------------------------------------------===//
-// MaxRoiPool
-//===----------------------------------------------------------------------===//
-
-/// True where pixel `pixel` lies in bin `bin` of the region from `begin` to `end`, both in pixels.
-Value isInBin(Scalar &s, Value begin, Value end, Value bin, Value pixel, int64_t bins) {
-  Type type = begin.getType();
-  Value one = s.cst(type, 1.0), extent = s.max(s.add(s.sub(end, begin), one), one, false);
-  Value size = s.div(extent, s.icst(type, bins), false);
-  Value first = s.add(math::FloorOp::create(s.b, s.mul(bin, size)), begin);
-  Value last = s.add(math::CeilOp::create(s.b, s.mul(s.add(bin, one), size)), begin);
-  return arith::AndIOp::create(s.b, s.cmp(Compare::GreaterOrEqual, pixel, first, false),
-                               s.cmp(Compare::Less, pixel, last, false));
-}
-
-/// The largest pixel of each bin, 0 for a bin without pixels. Every bin goes over the whole map: its extent is data.
-LogicalResult maxRoiPool(Node &n) {
-  float scale = n.op.getF32("spatial_scale", 1.0f);
-  n.op.ignore("pooled_shape"); // the result type says it
-  if (!isa<FloatType>(n.inElement(0)) || n.inRank(0) != 4 || n.inRank(1) != 2 || n.inShape(1)[1] != 5)
-    return n.fail("expected data [N, C, H, W] of a float type and regions [count, 5]");
-  if (numElements(n.inShape(0)) == 0)
-    return n.fail("pools a tensor without elements");
-  Value data = n.in(0);
-  MLIRContext *context = n.b.getContext();
-  unsigned dims = 6; // region, channel, out y, out x, y, x
-  SmallVector<Operand> operands;
-  for (int64_t column = 0; column < 5; ++column)
-    operands.push_back(regionOperand(n.in(1), column, dims));
-  // An operand that no body reads gives the map its extents.
-  AffineMap pixels = AffineMap::getMultiDimIdentityMap(dims, context).getMinorSubMap(2);
-  operands.push_back({empty(n.b, n.inShape(0).drop_front(2), n.inElement(0)), pixels});
-  SmallVector<IteratorType> iterators(4, IteratorType::parallel);
-  iterators.append(2, IteratorType::reduction);
-  Scalar outer(n.b, n.op.getLoc());
-  Type type = computeType(n.inElement(0));
-  AffineMap outMap = AffineMap::getMultiDimIdentityMap(dims, context).getMajorSubMap(4);
-  Value start = outer.lowest(type, false);
-  Value pooled = reduceInto(n.b, {filled(n.b, n.outShape(), start), outMap}, operands, iterators, [&](Scalar &s, ValueRange x) {
-    Value inside;
-    for (int64_t d : {0, 1}) {
-      auto corner = [&](Value v) -> Value { return math::RoundOp::create(s.b, s.mul(v, s.cst(type, scale))); };
-      Value hit = isInBin(s, corner(x[2 - d]), corner(x[4 - d]), indexAsFloat(s, 2 + d, type), indexAsFloat(s, 4 + d, type),
-                          n.outShape()[2 + d]);
-      inside = inside ? arith::AndIOp::create(s.b, inside, hit).getResult() : hit;
-    }
-    SmallVector<Value> position{indexOf(s, clampPosition(s, x[0], shapeOf(data)[0]))};
-    for (int64_t d : {1, 4, 5})
-      position.push_back(linalg::IndexOp::create(s.b, d));
-    Value pixel = s.widen(tensor::ExtractOp::create(s.b, data, position));
-    return s.select(inside, s.max(x.back(), pixel, false), x.back());
-  });
-  return n.result(elementwise(n.b, n.outShape(), n.outElement(), pooled, [&](Scalar &s, ValueRange x) {
-    Value isEmpty = s.cmp(Compare::Equal, x[0], s.lowest(type, false), false);
-    return s.select(isEmpty, s.cst(type, 0.0), x[0]);
-  }));
 }
 
 //===----------------------------------------------------------------------===//
@@ -260,7 +203,6 @@ LogicalResult col2Im(Node &n) {
 
 void registerRegions(Table &t) {
   t.add("RoiAlign", roiAlign);
-  t.add("MaxRoiPool", maxRoiPool);
   t.add("Col2Im", col2Im);
 }
 

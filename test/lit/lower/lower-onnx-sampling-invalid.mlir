@@ -2,7 +2,8 @@
 
 // Every refusal of the sampling operators, transforms and random numbers names the operator and the reason.
 func.func @modes(%x: tensor<1x3x4x4xf32>, %i: tensor<1x3x4x4xi32>, %g: tensor<1x2x2x2xf32>, %g3: tensor<1x2x2x3xf32>, %r: tensor<5x4xf32>, %b: tensor<5xi64>,
-                 %s: tensor<1xi64>, %f: tensor<4xf32>) {
+                 %s: tensor<1xi64>, %f: tensor<4xf32>,
+                 %q: tensor<1x2x4xf32>) {
   %no = onnx.absent
   %size = onnx.constant {value = dense<[1, 3, 2, 2]> : tensor<4xi64>} : tensor<4xi64>
   // expected-error@+1 {{GridSample: mode is 'sharp', expected nearest, linear or cubic}}
@@ -18,8 +19,9 @@ func.func @modes(%x: tensor<1x3x4x4xf32>, %i: tensor<1x3x4x4xi32>, %g: tensor<1x
   // expected-error@+1 {{RoiAlign: coordinate_transformation_mode is 'other', expected half_pixel or output_half_pixel}}
   %5 = "onnx.RoiAlign"(%x, %r, %b) {coordinate_transformation_mode = "other", sampling_ratio = 2 : i64}
       : (tensor<1x3x4x4xf32>, tensor<5x4xf32>, tensor<5xi64>) -> tensor<5x3x1x1xf32>
-  // expected-error@+1 {{RoiAlign: sampling_ratio is 0: the number of samples depends on the data}}
-  %6 = "onnx.RoiAlign"(%x, %r, %b) {sampling_ratio = 0 : i64} : (tensor<1x3x4x4xf32>, tensor<5x4xf32>, tensor<5xi64>) -> tensor<5x3x1x1xf32>
+  // expected-error@+1 {{LinearAttention: update_rule is 'other', expected linear, gated, delta or gated_delta}}
+  %6:2 = "onnx.LinearAttention"(%q, %q, %q) {update_rule = "other", q_num_heads = 1 : i64, kv_num_heads = 1 : i64}
+      : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>) -> (tensor<1x2x4xf32>, tensor<1x1x4x4xf32>)
   // expected-error@+1 {{MaxRoiPool: expected data [N, C, H, W] of a float type and regions [count, 5]}}
   %20 = "onnx.MaxRoiPool"(%x, %r) {pooled_shape = array<i64: 1, 1>} : (tensor<1x3x4x4xf32>, tensor<5x4xf32>) -> tensor<5x3x1x1xf32>
   // expected-error@+1 {{Col2Im: image_shape and block_shape are not constants of one length}}

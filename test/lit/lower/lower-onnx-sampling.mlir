@@ -101,3 +101,21 @@ func.func @volume(%x: tensor<1x4x5x6x6xf32>, %w: tensor<8x4x3x3x3xf32>) -> tenso
   %0 = "onnx.Conv"(%x, %w) : (tensor<1x4x5x6x6xf32>, tensor<8x4x3x3x3xf32>) -> tensor<1x8x3x4x4xf32>
   return %0 : tensor<1x8x3x4x4xf32>
 }
+
+// As many samples a bin as it has pixels: the loops are data, so each element is a run of a program.
+// CHECK-LABEL: func @roi_adaptive
+// CHECK: kern.program({{.*}}) groups = 90
+func.func @roi_adaptive(%x: tensor<1x2x8x8xf32>, %r: tensor<5x4xf32>, %b: tensor<5xi64>) -> tensor<5x2x3x3xf32> {
+  %0 = "onnx.RoiAlign"(%x, %r, %b) {output_height = 3 : i64, output_width = 3 : i64, sampling_ratio = 0 : i64}
+      : (tensor<1x2x8x8xf32>, tensor<5x4xf32>, tensor<5xi64>) -> tensor<5x2x3x3xf32>
+  return %0 : tensor<5x2x3x3xf32>
+}
+
+// A column of the state of LinearAttention is a run of a program.
+// CHECK-LABEL: func @linear_attention
+// CHECK: kern.program({{.*}}) groups = 4
+func.func @linear_attention(%q: tensor<1x2x4xf32>) -> (tensor<1x2x4xf32>, tensor<1x1x4x4xf32>) {
+  %0:2 = "onnx.LinearAttention"(%q, %q, %q) {update_rule = "linear", q_num_heads = 1 : i64, kv_num_heads = 1 : i64}
+      : (tensor<1x2x4xf32>, tensor<1x2x4xf32>, tensor<1x2x4xf32>) -> (tensor<1x2x4xf32>, tensor<1x1x4x4xf32>)
+  return %0#0, %0#1 : tensor<1x2x4xf32>, tensor<1x1x4x4xf32>
+}
