@@ -15,8 +15,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "test/e2e"))
+sys.path[:0] = [str(ROOT / "test/e2e"), str(ROOT / "scripts")]
 
+import gpu_calls  # noqa: E402
 import harness  # noqa: E402
 
 # Largest relative L2 error of an output.
@@ -54,6 +55,7 @@ class Session:
         self.work = Path(os.environ["OGC_BUILD_DIR"]) / "bundles"
         self.work.mkdir(parents=True, exist_ok=True)
         self.inputs, self.expected, self.ablation, self.refused, self.load, self.load_failures = {}, {}, [], "", [], []
+        self.given, self.calls_expected, self.calls = {}, {}, []
 
     def bundle(self, case):
         return self.work / f"{case.model}-{case.precision}.ogc"
@@ -116,7 +118,8 @@ class Session:
         try:
             step(case)
         except (harness.OgcError, AssertionError, subprocess.SubprocessError, OSError, KeyError, ValueError) as error:
-            case.fail(str(error)[-3000:])
+            case.failures.append(str(error)[-3000:])
+            print(f"FAIL {case.model} {case.precision}: {case.failures[-1]}", flush=True)
 
 
 def refusal(session):
@@ -219,26 +222,32 @@ def report(session, cases, machine):
               f"- a bundle for another architecture: `{session.refused}`",
               "- best peer: PyTorch 2.11, the better of eager and Inductor, each under a CUDA graph, same GPU", "", *table(cases), "",
               f"{good} of {len(cases)} cases right."]
+    if session.calls:
+        lines += ["", "## Other models, every call against onnxruntime", "", *gpu_calls.table(session.calls)]
     if session.ablation:
         lines += ["", "## What each lever gives", "", *session.ablation]
     if session.load:
         lines += ["", "## What loading, switching and rebinding cost", "", *session.load, "", *session.load_failures]
-    for case in cases:
+    for case in [*cases, *session.calls]:
         lines += ["", f"## {case.model} {case.precision} failed", "", "```", *case.failures, "```"] if case.failures else []
     output = Path(session.options.output)
     output.mkdir(parents=True, exist_ok=True)
     (output / f"{session.options.name}.md").write_text("\n".join(lines) + "\n")
     facts = [{"model": case.model, "precision": case.precision, "failures": case.failures, **case.facts} for case in cases]
     (output / f"{session.options.name}.json").write_text(json.dumps({"machine": machine, "cases": facts}, indent=1))
-    print("\n".join(table(cases)))
-    print(f"{good} passed, {len(cases) - good} failed, 0 skipped")
-    return good == len(cases) and not session.load_failures
+    print("\n".join([*table(cases), "", *gpu_calls.table(session.calls)]))
+    good += sum(not calls.failures for calls in session.calls)
+    total = len(cases) + len(session.calls)
+    print(f"{good} passed, {total - good} failed, 0 skipped")
+    return good == total and not session.load_failures
 
 
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--precisions", default="fp32,tf32,fp16")
+    parser.add_argument("--calls", default=",".join(gpu_calls.MODELS), help="models of which every call is compared, none of them timed in detail")
+    parser.add_argument("--large", action="store_true", help="also the calls of models that need 10 GB of memory, in fp16")
     parser.add_argument("--replays", type=int, default=1000)
     parser.add_argument("--iterations", type=int, default=300)
     parser.add_argument("--no-sanitizer", action="store_true")
@@ -264,11 +273,24 @@ def main():
                "GPU, driver": first_line("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")}
     models = options.models.split(",")
     cases = session.cases = [Case(model, precision) for model in models for precision in options.precisions.split(",")]
+    names = [name for name in options.calls.split(",") if name]
+    session.calls = [gpu_calls.Calls(session, name, precision, TOLERANCE[precision]) for name in names for precision in options.precisions.split(",")]
+    if options.large:
+        session.calls += [gpu_calls.Calls(session, name, "fp16", TOLERANCE["fp16"]) for name in gpu_calls.LARGE]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        prepared = [pool.submit(gpu_calls.prepare, session, name) for name in dict.fromkeys(calls.model for calls in reversed(session.calls))]
         list(pool.map(session.prepare, models))
+        for future in prepared:
+            future.result()
         print("weights and references are ready", flush=True)
+        compiled = [pool.submit(session.guarded, gpu_calls.Calls.compile, calls) for calls in session.calls]
         list(pool.map(lambda case: session.guarded(session.compile, case), cases))
+        for future in compiled:
+            future.result()
     print("compiled", flush=True)
+    for calls in session.calls:
+        if not calls.failures:
+            session.guarded(gpu_calls.Calls.check, calls)
     for case in cases:
         if not case.failures:
             session.guarded(session.check, case)
@@ -284,9 +306,8 @@ def main():
         cases.append(refused)
     report(session, cases, machine)  # the sanitizer takes long: what is known is not lost when time runs out
     if not options.no_sanitizer and shutil.which("compute-sanitizer"):
-        for case in cases:
-            if "device_us" in case.facts:
-                session.guarded(session.sanitize, case)
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            list(pool.map(lambda case: session.guarded(session.sanitize, case), [case for case in cases if "device_us" in case.facts]))
     return 0 if report(session, cases, machine) else 1
 
 

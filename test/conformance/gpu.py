@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """Runs the node cases on a GPU, on a machine that has one; called there with the folder gpu/ that scripts/gpu_pack.sh made.
 
-The carried ogc-conformance compiles all cases for the GPU's architecture on all cores, and runs the bundles, many in a process, on cuda:0. Writes
+The carried ogc-conformance runs the bundles that were compiled with it, many in a process, on cuda:0. Writes
 conformance_gpu.json to the output folder; `test/conformance/run.py --cuda-report FILE` takes the results into docs/operators.md.
 """
 import argparse
 import collections
 import json
 import lzma
-import os
 import shutil
 import subprocess
 import sys
@@ -20,23 +19,19 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def unpack(folder):
-    """The driver and the cases; their paths."""
+    """Puts the driver, the cases and their bundles into the folder; the path of the driver."""
     driver = folder / "ogc-conformance"
     with lzma.open(ROOT / "gpu/ogc-conformance.xz") as source, open(driver, "wb") as target:
         shutil.copyfileobj(source, target)
     driver.chmod(0o755)
-    with tarfile.open(ROOT / "gpu/cases.tar.xz") as archive:
-        archive.extractall(folder / "cases")
-    return driver, folder / "cases"
+    for name, target in {"cases": folder / "cases", "bundles": folder}.items():
+        with tarfile.open(ROOT / f"gpu/{name}.tar.xz") as archive:
+            archive.extractall(target)
+    return driver
 
 
 def report(path):
     return {line["case"]: line for line in map(json.loads, Path(path).read_text().splitlines())}
-
-
-def architecture():
-    done = subprocess.run(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"], capture_output=True, text=True, check=True)
-    return "sm_" + done.stdout.split()[0].replace(".", "")
 
 
 def main():
@@ -44,18 +39,16 @@ def main():
     parser.add_argument("output", type=Path)
     parser.add_argument("--work", type=Path, default=Path("/tmp/ogc-conformance"))
     parser.add_argument("--filter", default="")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--processes", type=int, default=4, help="that share the GPU")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
-    driver, cases = unpack(options.work)
-    common = [driver, cases, "--bundles", options.work / "bundles", "--keep", "--filter", options.filter]
-    steps = {"compile": ["--no-run", "--target", f"{architecture()},cpu", "--jobs", options.jobs, "--memory", 0, "--cache-dir", options.work / "kernels"],
-             "run": ["--no-compile", "--device", "cuda:0", "--jobs", options.processes, "--batch", 64, "--memory", 0, "--seconds", 10]}
-    for step, arguments in steps.items():
-        start = time.time()
-        subprocess.run([str(part) for part in [*common, *arguments, "-o", options.work / f"{step}.json"]], check=True, stdin=subprocess.DEVNULL)
-        print(f"{step}: {time.time() - start:.1f} s", flush=True)
+    driver = unpack(options.work)
+    start = time.time()
+    subprocess.run([str(part) for part in [
+        driver, options.work / "cases", "--bundles", options.work / "bundles", "--keep", "--filter", options.filter, "--no-compile", "--device", options.device,
+        "--jobs", options.processes, "--batch", 64, "--memory", 0, "--seconds", 10, "-o", options.work / "run.json"]], check=True, stdin=subprocess.DEVNULL)
+    print(f"run: {time.time() - start:.1f} s", flush=True)
     compiled, ran = report(options.work / "compile.json"), report(options.work / "run.json")
     merged = [compiled[name] if ran.get(name, {}).get("status", "missing") == "missing" else ran[name] for name in sorted(compiled)]
     for line in merged:

@@ -79,7 +79,7 @@ case("Det", np.ones((3, 3), F32), name="singular")
 
 for equation, shapes in {"ij,jk->ik": [(5, 7), (7, 4)], "bij,bkj->bik": [(2, 5, 7), (2, 4, 7)], "bhqd,bhkd->bhqk": [(2, 3, 5, 8), (2, 3, 6, 8)],
                          "ij->ji": [(3, 4)], "ii->i": [(5, 5)], "ii": [(5, 5)], "...ii->...i": [(2, 4, 4)], "ij->": [(3, 4)], "i,i": [(6,), (6,)],
-                         "i,j->ij": [(3,), (4,)], "...ij,...jk->...ik": [(2, 1, 3, 4), (5, 4, 6)], "ij,jk,kl->il": [(3, 4), (4, 5), (5, 2)],
+                         "i,j->ij": [(3,), (4,)], "...ij,...jk->...ik": [(2, 1, 3, 4), (1, 5, 4, 6)], "ij,jk,kl->il": [(3, 4), (4, 5), (5, 2)],
                          "b...d,d->b...": [(2, 3, 4, 5), (5,)], "ij,ij->ij": [(3, 4), (3, 4)], "ba,cb": [(3, 4), (5, 3)], "abc,cd,ae->bde": [(2, 3, 4), (4, 5), (2, 6)],
                          "bij, bjk -> bik": [(2, 3, 4), (2, 4, 5)], "ijk,ijl->kl": [(2, 3, 4), (2, 3, 5)]}.items():
     case("Einsum", *[f(*shape) for shape in shapes], name=equation, equation=equation)
@@ -129,12 +129,14 @@ def test_cumprod(ogc, tmp_path):
 
 
 @pytest.mark.parametrize("op, inputs, attributes, message", [
-    ("TopK", [f(3, 4), ints(5)], {}, "k is 5"),
+    ("TopK", [f(3, 4), ints(5)], {}, "requested k"),
     ("Einsum", [f(3, 4), f(5, 2)], {"equation": "ij,jk->ik"}, "extents"),
+    ("Einsum", [f(2, 1, 3, 4), f(5, 4, 6)], {"equation": "...ij,...jk->...ik"}, "Ellipsis"),
     ("Det", [f(3, 4)], {}, ""),
-], ids=["TopK", "Einsum", "Det"])
+], ids=["TopK", "Einsum", "Einsum ellipses", "Det"])
 def test_refused(ogc, tmp_path, op, inputs, attributes, message):
-    node = onnx.helper.make_node(op, [f"x{n}" for n in range(len(inputs))], ["y"], name="the_node", **attributes)
+    outputs = ["y", "indices"] if op == "TopK" else ["y"]
+    node = onnx.helper.make_node(op, [f"x{n}" for n in range(len(inputs))], outputs, name="the_node", **attributes)
     constants = {f"x{n}": x for n, x in enumerate(inputs) if x.dtype == I64}
     infos = {f"x{n}": (onnx.helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in enumerate(inputs) if x.dtype != I64}
     model = harness.make_model([node], infos, {"y": (1, None)}, constants)

@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 import harness
+import model_calls
 
 # Model -> most nodes a graph may have.
 MODELS = {"resnet50": 75, "mobilenet_v3_large": 110, "vit_b_16": 140, "bert_base": 130, "gpt2": 150}
@@ -61,25 +62,14 @@ def test_same_bytes(ogc, bundles, model, tmp_path):
     assert filecmp.cmp(first, second, shallow=False)
 
 
-# Models with free dimensions -> sizes to try.
-DYNAMIC = {
-    "resnet50_dyn_bn": [{"batch": 1}, {"batch": 2}, {"batch": 3}],
-    "bert_base_dyn": [{"batch": 1, "seq": 17}, {"batch": 2, "seq": 32}, {"batch": 1, "seq": 128}],
-    "bert_tiny_legacy_dyn": [{"batch": 1, "seq": 5}, {"batch": 3, "seq": 16}, {"batch": 2, "seq": 33}],
-    "mlp_nbits4": [{"seq": 1}, {"seq": 7}, {"seq": 32}],
-    "lstm_gru": [{"batch": 1, "time": 1}, {"batch": 3, "time": 7}, {"batch": 2, "time": 20}],
-}
-
-
 @pytest.mark.model
-@pytest.mark.parametrize("model", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in DYNAMIC])
+@pytest.mark.parametrize("model", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in model_calls.SIZES])
 @pytest.mark.parametrize("precision", TOLERANCE)
 def test_free_dimensions(ogc, tmp_path, model, precision):
     """Three sizes of each, compiled into one bundle."""
     path = harness.shared_model(model)
-    given = [harness.model_inputs(path, sizes, seed) for seed, sizes in enumerate(DYNAMIC[model])]
-    shapes = [f"g{number}: " + ",".join(f"{name}={'x'.join(map(str, array.shape))}" for name, array in inputs.items()) for number, inputs in enumerate(given)]
-    bundle = ogc.compile(path, tmp_path / "m.ogc", shapes, precision=precision)
+    given = model_calls.calls(model)
+    bundle = ogc.compile(path, tmp_path / "m.ogc", model_calls.named_shapes(given), precision=precision)
     for number, inputs in enumerate(given):
         harness.check_outputs(ogc.run(bundle, inputs, graph=f"g{number}"), harness.reference(path, inputs), TOLERANCE[precision])
 
