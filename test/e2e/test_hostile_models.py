@@ -18,6 +18,9 @@ REFUSED = {
     # Attributes are read as 32 bits by shape inference, and as 64 by lowerings.
     "axis that wraps": (one(N("Concat", ["x", "x"], ["y"], name="n", axis=2**48 - 1), {"x": (2, 3)}), ["Concat node 'n'", "'axis'", "out of range"]),
     "axis outside": (one(N("Softmax", ["x"], ["y"], name="n", axis=5), {"x": (2, 3)}), ["Softmax node 'n'", "axis"]),
+    "axis of a scalar": (one(N("LpNormalization", ["x"], ["y"], name="n", axis=0, p=1), {"x": ()}), ["LpNormalization node 'n'", "axis is 0", "scalar"]),
+    "axes outside": (one(N("MeanVarianceNormalization", ["x"], ["y"], name="n", axes=[0, 4]), {"x": (2, 3)}), ["MeanVarianceNormalization node 'n'", "axes has 4"]),
+    "axes twice": (one(N("MeanVarianceNormalization", ["x"], ["y"], name="n", axes=[1, -1]), {"x": (2, 3)}), ["MeanVarianceNormalization node 'n'", "-1 twice"]),
     # Operands of ranks and extents that shape inference leaves alone.
     "scale of a higher rank": (one(N("LayerNormalization", ["x", "s", "b"], ["y"], name="n"), {"x": (3, 4), "s": (4,), "b": (3, 4, 5)}), ["'n", "cannot broadcast"]),
     "vector as an image": (one(N("InstanceNormalization", ["x", "s", "s"], ["y"], name="n"), {"x": (4,), "s": (4,)}), ["InstanceNormalization node 'n'", "rank 1"]),
@@ -55,6 +58,24 @@ def test_large_constants_are_not_folded(ogc, tmp_path):
     eye = harness.make_model([N("EyeLike", ["x"], ["y"], dtype=F32)], {"x": (I32, (20000, 5000))}, {"y": (F32, None)})
     (tmp_path / "e.onnx").write_bytes(eye.SerializeToString())
     assert ogc.compile(tmp_path / "e.onnx", tmp_path / "e.ogc").stat().st_size < 1 << 20
+
+
+@pytest.mark.parametrize("size", [2**31 - 1, 2**33])
+def test_high_images(ogc, tmp_path, size):
+    """What is chosen by the height of an image is computed, not searched for: a second at most, whatever the height."""
+    for node in (N("Conv", ["x", "w"], ["y"], pads=[1, 0, 1, 0], strides=[2, 2]), N("ConvTranspose", ["x", "w"], ["y"], strides=[2, 2])):
+        (tmp_path / "m.onnx").write_bytes(one(node, {"x": (1, 1, size, 3), "w": (1, 1, 3, 3)}).SerializeToString())
+        ogc("compile", tmp_path / "m.onnx", "-o", tmp_path / "m.ogc", "--target", "cpu", timeout=60)
+
+
+def test_long_rows(ogc, tmp_path):
+    """The index of the largest element is found once a row, not once an element of it: this took hours."""
+    model = one(N("Hardmax", ["x"], ["y"]), {"x": (2, 10**6)})
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    x = np.zeros((2, 10**6), np.float32)
+    x[0, 999_999] = x[1, 7] = x[1, 8] = 1
+    y = ogc.run(ogc.compile(tmp_path / "m.onnx", tmp_path / "m.ogc"), {"x": x})["y"]
+    assert y[0, 999_999] == y[1, 7] == 1 and y.sum() == 2
 
 
 @pytest.mark.parametrize("processor", ["x86-64-v2", "x86-64-v3"])

@@ -193,7 +193,6 @@ def test_operands_that_are_left_out(ogc, tmp_path):
     same(ogc, tmp_path, model, {"x": x}, {"y": harness.reference(model, {"x": x})["y"]})
 
 
-@pytest.mark.xfail(raises=harness.OgcError, reason="LSTM is refused by name")
 def test_lstm_with_one_output_and_gaps(ogc, tmp_path):
     """NVIDIA/TensorRT#3380"""
     rng = np.random.default_rng(0)

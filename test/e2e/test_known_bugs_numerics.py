@@ -11,11 +11,6 @@ F32, F16, I64, BOOL = np.float32, np.float16, np.int64, np.bool_
 NAN, INF = np.nan, np.inf
 
 
-def not_yet(what):
-    """An operator without a lowering: refused by name today."""
-    return pytest.mark.xfail(raises=harness.OgcError, reason=f"{what} is refused by name")
-
-
 def f32(*values):
     return np.array(values, F32)
 
@@ -159,7 +154,6 @@ def test_casts(ogc, tmp_path, x, expected):
     check(ogc, tmp_path, "Cast", [x], [expected], {"to": kind_of(expected)}, 19)
 
 
-@not_yet("float8")
 @pytest.mark.parametrize("saturate, expected", [(1, [448, 448, 1]), (0, [NAN, NAN, 1])])
 def test_casts_to_float8(ogc, tmp_path, saturate, expected):
     nodes = [helper.make_node("Cast", ["x"], ["t"], to=TensorProto.FLOAT8E4M3FN, saturate=saturate), helper.make_node("Cast", ["t"], ["y"], to=TensorProto.FLOAT)]
@@ -245,7 +239,6 @@ def test_softmax_of_large_halves(ogc, tmp_path):
 
 # ----------------------------------------------------------------------------------------------------- einsum, order, indices
 
-@not_yet("Einsum")
 @pytest.mark.parametrize("equation, inputs, expected", [
     ("iij->ij", [np.arange(8, dtype=F32).reshape(2, 2, 2)], f32(0, 1, 6, 7).reshape(2, 2)),
     ("iij->i", [np.arange(8, dtype=F32).reshape(2, 2, 2)], f32(1, 13)),
@@ -296,7 +289,6 @@ def test_gather_outside_reads_inside(ogc, tmp_path):
     check(ogc, tmp_path, "Gather", [f32(10, 20, 30), i64(3, -4, 2**40, -2**40)], [f32(30, 10, 30, 10)], {}, 16)
 
 
-@not_yet("RNN")
 def test_recurrent_with_lengths(ogc, tmp_path):
     """onnx/onnx-tensorflow#342: the reverse direction begins at the end of each sequence."""
     x = f32(1, 10, 2, 20, 3, 30).reshape(3, 2, 1)

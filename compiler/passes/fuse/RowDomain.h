@@ -28,7 +28,8 @@ struct RowDomain {
   /// otherwise; with very many rows a thread a result is faster all the same.
   static constexpr int64_t minChainedInner = 2, maxChainedRows = 65536;
 
-  /// The domain of a reduction: all reduced loops innermost, results written in the order of the outer loops, rows long enough.
+  /// The domain of a reduction with combiners: all reduced loops innermost, results written in the order of the outer loops, rows
+  /// long enough.
   /// `isChained`: the row goes on with the reduced value. Failure when `op` is none such.
   static mlir::FailureOr<RowDomain> ofReduction(mlir::linalg::GenericOp op,
                                                 llvm::function_ref<bool(const RowDomain &)> isChained);

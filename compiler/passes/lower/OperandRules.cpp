@@ -1,6 +1,7 @@
 //===- OperandRules.cpp - what lowerings may take for granted --------------===//
 #include "compiler/passes/lower/OperandRules.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include <limits>
 
@@ -103,6 +104,10 @@ std::optional<std::string> refuseRank(Operation *op) {
   return std::nullopt;
 }
 
+std::string axisRange(int64_t least, int64_t end) {
+  return least == end ? "none, since the operand is a scalar" : range(least, end - 1);
+}
+
 /// Axis attributes count dimensions of the first operand; of the result where a dimension is made.
 std::optional<std::string> refuseAxis(Operation *op) {
   StringRef opType = onnx::getOpType(op);
@@ -115,11 +120,20 @@ std::optional<std::string> refuseAxis(Operation *op) {
       opType.ends_with("QuantizeLinear") || opType.ends_with("DequantizeLinear") ? !scale || scale.getRank() == 0 : false;
   if (!first || isUnread)
     return std::nullopt;
-  int64_t rank = std::max<int64_t>(first.getRank(), 1), end = opType == "Flatten" ? rank + 1 : rank;
-  for (StringRef name : {"axis", "batch_axis", "time_axis"}) {
-    auto axis = op->getAttrOfType<IntegerAttr>(name);
-    if (axis && (axis.getInt() < -rank || axis.getInt() >= end))
-      return name.str() + " is " + std::to_string(axis.getInt()) + ", expected " + range(-rank, end - 1);
+  // A scalar has no axis, but where axis 0 means that there is nothing to split off.
+  int64_t rank = first.getRank(), least = -rank, end = rank;
+  if (opType == "Flatten")
+    ++end;
+  for (StringRef name : {"axis", "batch_axis", "time_axis", "gather_axis", "quantize_axis"})
+    if (auto axis = op->getAttrOfType<IntegerAttr>(name); axis && (axis.getInt() < least || axis.getInt() >= end))
+      return name.str() + " is " + std::to_string(axis.getInt()) + ", expected " + axisRange(least, end);
+  auto axes = op->getAttrOfType<DenseI64ArrayAttr>("axes");
+  llvm::SmallDenseSet<int64_t> seen;
+  for (int64_t axis : axes ? axes.asArrayRef() : ArrayRef<int64_t>()) {
+    if (axis < least || axis >= end)
+      return "axes has " + std::to_string(axis) + ", expected " + axisRange(least, end);
+    if (!seen.insert(axis < 0 ? axis + rank : axis).second)
+      return "axes has " + std::to_string(axis) + " twice";
   }
   return std::nullopt;
 }

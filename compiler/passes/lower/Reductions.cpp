@@ -150,8 +150,9 @@ Value extremeIndex(Node &n, const RowDomain &domain, bool isMax, bool last) {
     if (isa<FloatType>(type))
       holds = s.add(holds, s.isNan(v[0]));
     Value i = arith::IndexCastOp::create(s.b, i64, linalg::IndexOp::create(s.b, innerDim));
-    Value candidate = last ? s.max(v[2], i, false) : s.min(v[2], i, false);
-    return s.select(holds, candidate, v[2]);
+    // One operation joins what was found with this element, so that rows may be split among lanes.
+    Value candidate = s.select(holds, i, s.icst(i64, last ? 0 : domain.innerSize() - 1));
+    return last ? s.max(v[2], candidate, false) : s.min(v[2], candidate, false);
   });
 }
 

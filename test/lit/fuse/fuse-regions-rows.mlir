@@ -105,3 +105,31 @@ func.func @long_mean(%x: tensor<1x16x16x8xf32>) -> tensor<1x8xf32> {
   } -> tensor<1x8xf32>
   return %sum : tensor<1x8xf32>
 }
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#outer = affine_map<(d0, d1) -> (d0)>
+
+// A reduction that no operation joins is no row, and what reads it does not reduce again for each of its elements.
+// CHECK-LABEL: func @without_combiner
+// CHECK: kern.region(%arg0) attributes {schedule = #kern.schedule<pointwise>} : (tensor<4x64xf32>) -> tensor<4xf32>
+// CHECK: kern.region({{.*}}) attributes {schedule = #kern.schedule<pointwise>} : ({{.*}}) -> tensor<4x64xf32>
+func.func @without_combiner(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %g = tensor.empty() : tensor<4xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%g : tensor<4xf32>) -> tensor<4xf32>
+  %last = linalg.generic {indexing_maps = [#id, #outer], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<4x64xf32>) outs(%init : tensor<4xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %isPositive = arith.cmpf ogt, %i, %zero : f32
+    %s = arith.select %isPositive, %i, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<4xf32>
+  %e = tensor.empty() : tensor<4x64xf32>
+  %y = linalg.generic {indexing_maps = [#id, #outer, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %last : tensor<4x64xf32>, tensor<4xf32>) outs(%e : tensor<4x64xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %s = arith.subf %i, %j : f32
+    linalg.yield %s : f32
+  } -> tensor<4x64xf32>
+  return %y : tensor<4x64xf32>
+}
