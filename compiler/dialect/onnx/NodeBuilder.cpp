@@ -120,8 +120,7 @@ LogicalResult checkInputs(const OpSchema &schema, const Node &node, std::string 
 }
 
 LogicalResult checkBodies(const OpSchema &schema, const Node &node, std::string &reason) {
-  size_t graphs =
-      llvm::count_if(schema.attributes(), [](const auto &entry) { return entry.second.type == AttributeProto::GRAPH; });
+  size_t graphs = countBodies(schema);
   if (node.bodies.size() == graphs)
     return success();
   reason = "has " + std::to_string(node.bodies.size()) + " graph attributes, expected " + std::to_string(graphs);
@@ -155,7 +154,8 @@ FailureOr<ElementsAttr> constantValue(Builder &builder, Node &node, std::string 
 FailureOr<SmallVector<Value>> createNewest(OpBuilder &builder, Node &node, std::string &reason) {
   const OpSchema *newest = findNewestSchema(qualifiedName(node.opType, node.domain));
   if (!newest) {
-    reason = "is deprecated, and has no newer form";
+    reason = node.domain.empty() ? "is deprecated, and has no newer form"
+                                 : "is of domain '" + node.domain + "', which is not supported";
     return failure();
   }
   while (!node.inputs.empty() && isAbsent(node.inputs.back()) && static_cast<int>(node.inputs.size()) > newest->min_input())

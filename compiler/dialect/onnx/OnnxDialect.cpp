@@ -50,14 +50,10 @@ LogicalResult verifyAgainstSchema(const OpSchema &schema, Operation *op) {
   if (failed(verifyCount(op, "operands", op->getNumOperands(), schema.min_input(), schema.max_input())) ||
       failed(verifyCount(op, "results", op->getNumResults(), schema.min_output(), schema.max_output())))
     return failure();
-  int64_t graphs = 0;
-  for (const auto &[name, attribute] : schema.attributes()) {
-    if (attribute.type == ::onnx::AttributeProto::GRAPH)
-      ++graphs;
-    else if (attribute.required && !op->hasAttr(name))
+  for (const auto &[name, attribute] : schema.attributes())
+    if (attribute.required && attribute.type != ::onnx::AttributeProto::GRAPH && !op->hasAttr(name))
       return op->emitOpError("lacks attribute '") << name << "'";
-  }
-  if (failed(verifyCount(op, "regions", op->getNumRegions(), graphs, graphs)))
+  if (failed(verifyCount(op, "regions", op->getNumRegions(), countBodies(schema), countBodies(schema))))
     return failure();
   for (Value operand : op->getOperands())
     if (!isa<TensorType, NoneType>(operand.getType()))
@@ -80,7 +76,7 @@ struct SchemaImpl final : OperationName::Impl {
       return isCommutative(schema.Name());
     // Operators with bodies are as pure as what is in them.
     if (id == TypeID::get<OpTrait::HasRecursiveMemoryEffects>())
-      return hasBodies(schema);
+      return countBodies(schema) != 0;
     return false;
   }
   OperationName::ParseAssemblyFn getParseAssemblyFn() final {
@@ -136,7 +132,7 @@ void OnnxDialect::registerSchemas() {
     std::string name = "onnx." + qualifiedName(*schema);
     RegisteredOperationName::insert(std::make_unique<SchemaImpl>(name, this, schemaTypeID(index++), *schema), {});
     std::optional<RegisteredOperationName> registered = RegisteredOperationName::lookup(name, getContext());
-    if (!registered || isRandom(*schema) || hasBodies(*schema))
+    if (!registered || isRandom(*schema) || countBodies(*schema))
       continue;
     registered->attachInterface<PureModel>();
     registered->attachInterface<SpeculatableModel>();

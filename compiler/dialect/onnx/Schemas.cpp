@@ -32,13 +32,19 @@ const OpSchema *findSchema(llvm::StringRef opType, llvm::StringRef domain, int64
   return OpSchemaRegistry::Schema(opType.str(), bounded, domain.str());
 }
 
+/// Operators of other domains (previews) are taken where they are functions of these.
+static bool isTaken(const OpSchema &schema) {
+  return schema.domain().empty() || schema.domain() == "com.microsoft" || schema.HasFunction() ||
+         schema.HasContextDependentFunction();
+}
+
 const std::vector<const OpSchema *> &newestSchemas() {
   static const std::vector<const OpSchema *> schemas = [] {
     registerContributed();
     std::vector<const OpSchema *> found;
     // Copies: the pointers come from a second look-up.
     for (const OpSchema &copy : OpSchemaRegistry::get_all_schemas())
-      if ((copy.domain().empty() || copy.domain() == "com.microsoft") && !copy.deprecated())
+      if (isTaken(copy) && !copy.deprecated())
         if (const OpSchema *schema = OpSchemaRegistry::Schema(copy.Name(), copy.SinceVersion(), copy.domain()))
           found.push_back(schema);
     llvm::sort(found, [](const OpSchema *a, const OpSchema *b) { return qualifiedName(*a) < qualifiedName(*b); });
@@ -79,8 +85,10 @@ bool isRandom(const OpSchema &schema) {
   return name.starts_with("Random") || name == "Multinomial" || name == "Bernoulli";
 }
 
-bool hasBodies(const OpSchema &schema) {
-  return llvm::any_of(schema.attributes(), [](const auto &entry) { return entry.second.type == ::onnx::AttributeProto::GRAPH; });
+unsigned countBodies(const OpSchema &schema) {
+  return llvm::count_if(schema.attributes(), [](const auto &entry) {
+    return entry.second.type == ::onnx::AttributeProto::GRAPH && entry.second.required;
+  });
 }
 
 } // namespace ogc::onnx

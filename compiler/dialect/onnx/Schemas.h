@@ -30,8 +30,9 @@ int64_t newestOpset();
 
 /// True when the operator draws random numbers.
 bool isRandom(const ::onnx::OpSchema &schema);
-/// True when the operator has graph attributes.
-bool hasBodies(const ::onnx::OpSchema &schema);
+/// The graph attributes that a node must have; they become regions. Optional ones (the modifiers of FlexAttention) are not
+/// supported.
+unsigned countBodies(const ::onnx::OpSchema &schema);
 
 } // namespace ogc::onnx
 
