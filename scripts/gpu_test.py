@@ -271,12 +271,9 @@ def main():
     commit = ROOT / "gpu/commit"
     machine = {"date": datetime.date.today().isoformat(), "commit": commit.read_text().strip() if commit.exists() else "unknown",
                "GPU, driver": first_line("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")}
-    models = options.models.split(",")
+    models, names = ([name for name in text.split(",") if name] for text in (options.models, options.calls))
     cases = session.cases = [Case(model, precision) for model in models for precision in options.precisions.split(",")]
-    names = [name for name in options.calls.split(",") if name]
-    session.calls = [gpu_calls.Calls(session, name, precision, TOLERANCE[precision]) for name in names for precision in options.precisions.split(",")]
-    if options.large:
-        session.calls += [gpu_calls.Calls(session, name, "fp16", TOLERANCE["fp16"]) for name in gpu_calls.LARGE]
+    session.calls = list(gpu_calls.cases(session, names + gpu_calls.LARGE * options.large, options.precisions.split(","), TOLERANCE))
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         prepared = [pool.submit(gpu_calls.prepare, session, name) for name in dict.fromkeys(calls.model for calls in reversed(session.calls))]
         list(pool.map(session.prepare, models))

@@ -274,6 +274,7 @@ private:
     if (!ok)
       return signalPassFailure();
     generalize();
+    eraseWithoutPoints();
   }
 
   /// Named structured operations become generic, but for those that later phases look for.
@@ -290,6 +291,20 @@ private:
         op->emitOpError("cannot be made generic");
         return signalPassFailure();
       }
+    }
+  }
+
+  /// An operation over no points leaves its initial values: the sum of nothing is the zero that it starts from. No later phase
+  /// needs to think of loops without an iteration.
+  void eraseWithoutPoints() {
+    SmallVector<linalg::GenericOp> ops;
+    getOperation().walk([&](linalg::GenericOp op) {
+      if (llvm::is_contained(op.getStaticLoopRanges(), 0))
+        ops.push_back(op);
+    });
+    for (linalg::GenericOp op : ops) {
+      op->replaceAllUsesWith(op.getDpsInits());
+      op->erase();
     }
   }
 };

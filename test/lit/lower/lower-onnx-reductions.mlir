@@ -31,3 +31,15 @@ func.func @arg_max(%x: tensor<3x4xf32>) -> tensor<3xi64> {
   %0 = "onnx.ArgMax"(%x) {axis = 1 : i64, keepdims = 0 : i64, select_last_index = 0 : i64} : (tensor<3x4xf32>) -> tensor<3xi64>
   return %0 : tensor<3xi64>
 }
+
+// A reduction over no elements is its start value; no loop without an iteration is left.
+// CHECK-LABEL: func @nothing
+// CHECK-NOT: linalg.generic
+// CHECK: %[[START:.*]] = linalg.fill {{.*}} -> tensor<2xf32>
+// CHECK-NOT: linalg.generic
+// CHECK: return %[[START]]
+func.func @nothing(%x: tensor<2x0xf32>) -> tensor<2xf32> {
+  %axes = onnx.constant {value = dense<1> : tensor<1xi64>} : tensor<1xi64>
+  %0 = "onnx.ReduceSum"(%x, %axes) {keepdims = 0 : i64, noop_with_empty_axes = 0 : i64} : (tensor<2x0xf32>, tensor<1xi64>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
