@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Proves plan and edges on a GPU: replays give the bits that one chain of nodes gives, and states advance there as on the cpu.
 
-usage: OGC_BUILD_DIR=... OGC_SHARED=... plan_test.py [--models a,b] [--replays 2000]     as scripts/gpu_test.sh sets them up
+usage: OGC_BUILD_DIR=... OGC_SHARED=... plan_test.py [--seconds 60]     as scripts/gpu_env.sh sets them up
 """
 import argparse
 import concurrent.futures
@@ -21,40 +21,41 @@ import test_state  # noqa: E402
 
 MODELS = "resnet50,mobilenet_v3_large,vit_b_16,bert_base,gpt2"
 PRECISION, TOLERANCE = "fp16", 2e-2
+WAYS = {"default": [], "serial": ["--serial"], "full": ["--no-pdl"]}
 
 
-def outputs_of(ogc, bundle, inputs):
-    return {name: array.tobytes() for name, array in ogc.run(bundle, inputs, device="cuda:0").items()}
+def outputs_of(ogc, bundle, inputs, device):
+    return {name: array.tobytes() for name, array in ogc.run(bundle, inputs, device=device).items()}
 
 
-def check_model(ogc, folder, model, replays):
-    """Compares the default graph, the chain, and full edges only."""
+def check_model(ogc, folder, model, options):
+    """Compares the default graph with the chain and, with --full, with full edges only; times are measured with --times."""
     inputs = harness.model_inputs(harness.shared_model(model))
-    bundles = {way: folder / f"{model}-{way}.ogc" for way in ("default", "serial", "full")}
-    expected = outputs_of(ogc, bundles["serial"], inputs)
-    same = {way: outputs_of(ogc, bundles[way], inputs) == expected for way in ("default", "full")}
+    bundles = {way: folder / f"{model}-{way}.ogc" for way in WAYS if way != "full" or options.full}
+    outputs = {way: outputs_of(ogc, path, inputs, options.device) for way, path in bundles.items()}
+    same = {way: found == outputs["serial"] for way, found in outputs.items() if way != "serial"}
     start = time.time()
-    ogc.verify(bundles["default"], "--replays", replays, "--poison", "--tolerance", TOLERANCE, device="cuda:0")
+    ogc.verify(bundles["default"], "--replays", options.replays, "--poison", "--tolerance", TOLERANCE, device=options.device)
     seconds = time.time() - start
-    times = {way: ogc.bench(path, device="cuda:0", iterations=200)["device_us"]["p50"] for way, path in bundles.items()}
+    times = {way: ogc.bench(path, device=options.device, iterations=200)["device_us"]["p50"] for way, path in bundles.items()} if options.times else {}
     (facts,) = ogc.inspect(bundles["default"])["graphs"]
-    print(f"{model}: same bits as --serial: {same['default']}, full edges too: {same['full']}; {replays} replays with equal bits in {seconds:.1f} s; "
-          f"device us " + ", ".join(f"{way} {us:.0f}" for way, us in times.items()) +
+    print(f"{model}: same bits as --serial: {same['default']}" + (f", full edges too: {same['full']}" if options.full else "") +
+          f"; {options.replays} replays with equal bits in {seconds:.1f} s" + "".join(f"; {way} {us:.0f} us" for way, us in times.items()) +
           f"; edges {facts['edges']}, scratch {facts['arena']['peak_bytes']} of {facts['arena']['bound_bytes']}", flush=True)
     return all(same.values())
 
 
-def check_states(ogc, folder):
+def check_states(ogc, folder, options):
     """64 steps of the decoder of the end-to-end tests equal onnxruntime step by step."""
     import onnx
 
     model, states, steps = test_state.decoder(), test_state.CACHES + ["pos"], 64
     onnx.save(model, folder / "decoder.onnx")
-    ogc("compile", folder / "decoder.onnx", "-o", folder / "decoder.ogc", "--target", "sm_90,cpu", *test_state.state_options(states))
+    ogc("compile", folder / "decoder.onnx", "-o", folder / "decoder.ogc", "--target", options.target, *test_state.state_options(states))
     x = np.random.default_rng(5).standard_normal((steps, 1, 1, test_state.HEADS * test_state.DIM)).astype(np.float32)
     expected = test_state.expected_steps(model, steps, {"x": x}, states)
     np.save(folder / "x.npy", x)
-    ogc("run", folder / "decoder.ogc", "--device", "cuda:0", "--steps", steps, "--output-dir", folder / "out", "--input", f"x={folder / 'x.npy'}")
+    ogc("run", folder / "decoder.ogc", "--device", options.device, "--steps", steps, "--output-dir", folder / "out", "--input", f"x={folder / 'x.npy'}")
     errors = {name: max(harness.relative_error(a, e) for a, e in zip(np.load(folder / "out" / f"{name}.npy"), expected[name])) for name in expected}
     positions = np.load(folder / "out" / "pos_next.npy").ravel().tolist()
     right = max(errors.values()) <= 1e-4 and positions == list(range(1, steps + 1))
@@ -63,36 +64,50 @@ def check_states(ogc, folder):
     return right
 
 
-def main():
+def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", default=MODELS)
     parser.add_argument("--replays", type=int, default=2000)
-    options = parser.parse_args()
-    ogc, folder, models = harness.Ogc(), Path(tempfile.mkdtemp()), options.models.split(",")
-    results = {}
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--target", default="sm_90,cpu")
+    parser.add_argument("--seconds", type=float, default=600, help="what was not begun by then is left out, and said so")
+    parser.add_argument("--full", action="store_true", help="also compares with full edges only")
+    parser.add_argument("--times", action="store_true", help="also measures, one model after the other")
+    return parser.parse_args()
+
+
+def main():
+    options = parse_options()
+    ogc, folder, models, begin = harness.Ogc(), Path(tempfile.mkdtemp()), options.models.split(","), time.time()
+    results, left_out = {}, []
 
     def guarded(name, check):
+        if time.time() - begin > options.seconds:
+            left_out.append(name)
+            return
         try:
             results[name] = check()
         except Exception as error:  # one failure must not hide the other results
             results[name] = False
             print(f"{name}: FAILED {str(error)[-1500:]}", flush=True)
 
-    def compile_model(model, way, flags):
-        ogc("compile", harness.shared_model(model), "-o", folder / f"{model}-{way}.ogc", "--target", "sm_90,cpu", "--precision", PRECISION, *flags)
+    def compile_model(model, way):
+        ogc("compile", harness.shared_model(model), "-o", folder / f"{model}-{way}.ogc", "--target", options.target, "--precision", PRECISION, *WAYS[way])
+        return True
 
-    guarded("states", lambda: check_states(ogc, folder))
-    with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 4) // 4)) as pool:
-        list(pool.map(harness.shared_model, models))
-        # The default first, so that the chain finds its kernels in the cache.
-        for ways in ([("default", [])], [("serial", ["--serial"]), ("full", ["--no-pdl"])]):
-            list(pool.map(lambda job: guarded(f"compile {job[0]} {job[1][0]}", lambda: compile_model(job[0], *job[1]) or True),
-                          [(model, way) for way in ways for model in models]))
-    for model in models:
-        guarded(model, lambda: check_model(ogc, folder, model, options.replays))
+    def check_all(model):
+        """Each model as soon as its bundles are ready; the default first, so that the chain finds its kernels in the cache."""
+        for way in WAYS:
+            if way != "full" or options.full:
+                guarded(f"compile {model} {way}", lambda: compile_model(model, way))
+        guarded(model, lambda: check_model(ogc, folder, model, options))
+
+    with concurrent.futures.ThreadPoolExecutor(1 if options.times else max(1, (os.cpu_count() or 4) // 3)) as pool:
+        list(pool.map(check_all, models))
+    guarded("states", lambda: check_states(ogc, folder, options))
     failed = [name for name, right in results.items() if not right]
-    print(f"{len(results) - len(failed)} passed, {len(failed)} failed {failed}")
-    return 1 if failed else 0
+    print(f"{time.time() - begin:.0f} s: {len(results) - len(failed)} passed, {len(failed)} failed {failed}, {len(left_out)} left out for lack of time {left_out}")
+    return 1 if failed or left_out else 0
 
 
 if __name__ == "__main__":

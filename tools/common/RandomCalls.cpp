@@ -5,6 +5,7 @@
 #include "tools/common/Compare.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace ogc::tools {
 
@@ -96,6 +97,7 @@ Result<CallReport> callRandomly(const SessionOptions &options, size_t calls, boo
   if (!context.ok())
     return context.status();
   runtime::Random random(options.seed + 1);
+  auto begin = std::chrono::steady_clock::now();
   for (; report.calls < calls && !known.empty(); ++report.calls) {
     const Call &call = known[random.below(known.size())];
     Result<Outputs> outputs = run(call.session, *context.value());
@@ -107,6 +109,9 @@ Result<CallReport> callRandomly(const SessionOptions &options, size_t calls, boo
                      "', has other bits than the graph alone";
     break;
   }
+  report.secondsPerCall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() /
+                          static_cast<double>(std::max<size_t>(report.calls, 1));
+  report.execStats = engine.value()->execStats();
   return report;
 }
 

@@ -12,6 +12,8 @@ struct CallReport {
   std::string failure;       // of the first wrong call; empty: all right
   double largestError = 0.0; // relative L2, of the results of each graph alone against the cpu target
   std::string largestGraph;
+  double secondsPerCall = 0;    // of the random calls, with their copies and the comparison
+  runtime::ExecStats execStats; // of the whole report
 };
 
 /// Calls random graphs of the bundle `calls` times in one context on the device, each with one of several sets of inputs of its

@@ -222,6 +222,12 @@ Status verifyCalls(const VerifyOptions &options) {
   std::printf("%s  %zu random calls of %zu graphs: %s\n", isRight ? "ok  " : "FAIL", report.calls, report.graphs,
               isRight ? "the bits of each graph alone" : report.failure.c_str());
   if (options.device != "cpu") {
+    const runtime::ExecStats &stats = report.execStats;
+    std::printf("      %.0f us a call; executable graphs: %zu of %zu live, %llu instantiated, %llu switched, %llu refused, %llu "
+                "evicted\n",
+                1e6 * report.secondsPerCall, stats.live, stats.capacity, static_cast<unsigned long long>(stats.instantiated),
+                static_cast<unsigned long long>(stats.switched), static_cast<unsigned long long>(stats.refused),
+                static_cast<unsigned long long>(stats.evicted));
     Result<std::shared_ptr<const format::Bundle>> bundle = format::Bundle::open(options.bundle);
     double tolerance = options.tolerance > 0 ? options.tolerance : bundle.ok() ? defaultTolerance(bundle.value()->manifest()) : 0;
     bool isClose = report.largestError <= tolerance;

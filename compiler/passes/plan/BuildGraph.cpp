@@ -8,6 +8,7 @@
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/xxhash.h"
 #include <numeric>
@@ -54,24 +55,71 @@ private:
   int64_t end = 0;
 };
 
-/// The constants of all graphs: equal contents share one place.
+/// The constants of all graphs: equal contents share one place, and of one initializer the beginning of a content lies in the
+/// whole (position embeddings cut to the lengths of the graphs).
 class WeightTable {
 public:
+  explicit WeightTable(ModuleOp module) : module(module), context(module.getContext()) { findWholes(); }
+
   Place place(arith::ConstantOp constant) {
     auto value = cast<ElementsAttr>(constant.getValue());
-    auto [known, isNew] = places.try_emplace(value);
-    if (isNew)
-      known->second = placeContent(constant, value);
-    return known->second;
+    auto known = places.find(value);
+    if (known != places.end())
+      return known->second;
+    Place result;
+    if (arith::ConstantOp whole = wholes.lookup(value)) {
+      result = place(whole);
+      result.sizeBytes = sizeInBytes(value.getType());
+    } else {
+      result = placeContent(constant, value);
+    }
+    return places[value] = result;
   }
-
-  explicit WeightTable(ModuleOp module) : module(module), context(module.getContext()) {}
 
 private:
   struct Entry {
     ElementsAttr value;
     Place place;
   };
+
+  /// Contents that begin a larger one of the same name, by the name's contents from the largest to the smallest.
+  void findWholes() {
+    llvm::MapVector<StringRef, SmallVector<std::pair<arith::ConstantOp, size_t>>> byName;
+    llvm::StringSet<> names; // keeps them
+    llvm::DenseSet<Attribute> seen;
+    for (auto func : module.getOps<func::FuncOp>())
+      func.walk([&](arith::ConstantOp constant) {
+        auto value = dyn_cast<ElementsAttr>(constant.getValue());
+        if (value && seen.insert(value).second && canBePart(value))
+          byName[names.insert(nameOf(constant)).first->getKey()].push_back({constant, seen.size()});
+      });
+    auto contentOf = [](arith::ConstantOp constant) { return bytesOf(cast<ElementsAttr>(constant.getValue())); };
+    for (auto &[name, constants] : byName) {
+      llvm::sort(constants, [&](auto &a, auto &b) {
+        return std::pair(contentOf(b.first).size(), a.second) < std::pair(contentOf(a.first).size(), b.second);
+      });
+      SmallVector<arith::ConstantOp> candidates;
+      for (auto &[constant, number] : constants) {
+        ArrayRef<char> part = contentOf(constant);
+        auto whole = llvm::find_if(candidates, [&, element = elementOf(constant)](arith::ConstantOp candidate) {
+          ArrayRef<char> all = contentOf(candidate);
+          return part.size() < all.size() && element == elementOf(candidate) && all.take_front(part.size()) == part;
+        });
+        if (whole == candidates.end())
+          candidates.push_back(constant);
+        else
+          wholes[constant.getValue()] = *whole;
+      }
+    }
+  }
+
+  static Type elementOf(arith::ConstantOp constant) { return cast<ElementsAttr>(constant.getValue()).getElementType(); }
+
+  /// Every element is stored, in whole bytes.
+  static bool canBePart(ElementsAttr value) {
+    return !bytesOf(value).empty() && static_cast<int64_t>(bytesOf(value).size()) == sizeInBytes(value.getType()) &&
+           value.getElementType().getIntOrFloatBitWidth() % 8 == 0;
+  }
 
   Place placeContent(arith::ConstantOp constant, ElementsAttr value) {
     std::pair<uint64_t, uint64_t> key = contentKey(value);
@@ -121,7 +169,8 @@ private:
   MLIRContext *context;
   SectionAllocator allocator{cg::Section::Weights};
   std::map<std::pair<uint64_t, uint64_t>, SmallVector<Entry, 1>> entries;
-  llvm::DenseMap<Attribute, Place> places; // graphs share constants: their contents are hashed once
+  llvm::DenseMap<Attribute, arith::ConstantOp> wholes; // by the content that is their beginning
+  llvm::DenseMap<Attribute, Place> places;             // graphs share constants: their contents are hashed once
   Operation *last = nullptr;
 };
 

@@ -11,8 +11,8 @@ include "mlir/Pass/PassBase.td"
 def BuildGraph : Pass<"ogc-build-graph", "::mlir::ModuleOp"> {
   let summary = "turn functions of kernel launches into cg graphs, every value at an address of its own";
   let description = [{
-    Inputs and outputs get places in their sections, constants become `cg.weight` (equal contents once), every other value a range of
-    scratch that nothing else uses. Reshapes are views and vanish. A returned value that is no launch result (an input, a constant, a value
+    Inputs and outputs get places in their sections, constants become `cg.weight` (equal contents once; what begins a
+    larger constant of the same name lies in it), every other value a range of scratch that nothing else uses. Reshapes are views and vanish. A returned value that is no launch result (an input, a constant, a value
     returned twice) is copied by a memcpy node. An input and an output that are one state (`ogc.state`) get one place in the state section, the
     same in all graphs; the new value is copied there after everything else. Launches whose results are all empty are dropped.
 

@@ -46,6 +46,39 @@ func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf3
 
 // -----
 
+// A constant that begins another one of the same name, in whichever graph, lies in it.
+
+// CHECK: cg.weight "table" at 0 = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]>
+// CHECK: cg.weight "other" at 256 = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00]>
+// CHECK: cg.weight "table" at 512 = dense<[2.000000e+00, 3.000000e+00]>
+// CHECK-NOT: cg.weight
+// CHECK: cg.graph @short
+// CHECK: cg.kernel @k0 [#cg.slice<inputs, 0, 8, read>, #cg.slice<weights, 0, 8, read>, #cg.slice<weights, 256, 12, read>, #cg.slice<weights, 512, 8, read>,
+// CHECK: cg.graph @long
+// CHECK: cg.kernel @k1 [#cg.slice<inputs, 0, 16, read>, #cg.slice<weights, 0, 16, read>,
+kern.kernel @k0 attributes {schedule = #kern.schedule<pointwise>} {
+^bb0(%a: tensor<2xf32>, %b: tensor<2xf32>, %c: tensor<3xf32>, %d: tensor<2xf32>):
+  kern.yield %a : tensor<2xf32>
+}
+kern.kernel @k1 attributes {schedule = #kern.schedule<pointwise>} {
+^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+  kern.yield %a : tensor<4xf32>
+}
+func.func @short(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %w = arith.constant {onnx.name = "table"} dense<[1.0, 2.0]> : tensor<2xf32>
+  %other = arith.constant {onnx.name = "other"} dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+  %end = arith.constant {onnx.name = "table"} dense<[2.0, 3.0]> : tensor<2xf32>
+  %0 = kern.launch @k0(%x, %w, %other, %end) : (tensor<2xf32>, tensor<2xf32>, tensor<3xf32>, tensor<2xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+func.func @long(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %w = arith.constant {onnx.name = "table"} dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  %0 = kern.launch @k1(%x, %w) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
 // A launch that produces nothing is dropped, and with it its kernel.
 
 // CHECK-NOT: kern.kernel
