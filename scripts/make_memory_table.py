@@ -83,8 +83,7 @@ def main():
     parser.add_argument("--orders", type=int, default=0)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    ogc, page = harness.Ogc(options.ogc), PAGE.read_text()
-    known, failures = parsed(page), []
+    ogc, known, failures = harness.Ogc(options.ogc), parsed(PAGE.read_text()), []
     every = [*MODELS, *(LARGE if os.environ.get("OGC_LARGE_MODELS") else [])]
     for model in options.models.split(",") if options.models else every:
         for precision in PRECISIONS if model not in LARGE else ["fp16"]:
@@ -109,7 +108,7 @@ def main():
     lines = ["| model | precision | graph | scratch | bound | ratio | buffers that determine it | random orders |", "|---|---|---|---|---|---|---|---|"]
     lines += ["| " + " | ".join([*key, *cells]) + " |" for key, cells in sorted(known.items(), key=lambda row: (order[row[0][0]], row[0][1] != "fp32"))]
     if not options.check:
-        head, rest = page.split(BEGIN)
+        head, rest = PAGE.read_text().split(BEGIN)  # as it is by now
         PAGE.write_text(head + BEGIN + "\n".join(lines) + "\n" + END + rest.split(END)[1])
     for failure in failures:
         print(f"FAIL {failure}", file=sys.stderr)

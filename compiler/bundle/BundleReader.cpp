@@ -160,12 +160,13 @@ private:
     StringRef activation = gemm.activation() == fb::Activation::Relu       ? "relu"
                            : gemm.activation() == fb::Activation::GeluTanh ? "gelu_tanh"
                                                                            : "";
-    return cg::GemmOp::create(
-        builder_, location(node), cg::NodeType::get(builder_.getContext()), kernel(node), builder_.getArrayAttr(args),
-        TypeAttr::get(type(gemm.element_type())), TypeAttr::get(type(gemm.result_type())),
-        builder_.getI64IntegerAttr(gemm.batch()), builder_.getI64IntegerAttr(gemm.m()), builder_.getI64IntegerAttr(gemm.n()),
-        builder_.getI64IntegerAttr(gemm.k()), unit(gemm.broadcast_b()), unit(gemm.transpose_b()), unit(gemm.has_bias()),
-        unit(gemm.has_residual()), builder_.getStringAttr(activation), unit(gemm.tf32()), dependencies, kinds);
+    return cg::GemmOp::create(builder_, location(node), cg::NodeType::get(builder_.getContext()), kernel(node),
+                              builder_.getArrayAttr(args), TypeAttr::get(type(gemm.element_type())),
+                              TypeAttr::get(type(gemm.result_type())), builder_.getI64IntegerAttr(gemm.batch()),
+                              builder_.getI64IntegerAttr(gemm.m()), builder_.getI64IntegerAttr(gemm.n()),
+                              builder_.getI64IntegerAttr(gemm.k()), unit(gemm.broadcast_b()), unit(gemm.transpose_b()),
+                              unit(gemm.has_bias()), unit(gemm.has_residual()), builder_.getStringAttr(activation),
+                              unit(gemm.tf32()), unit(gemm.has_workspace()), dependencies, kinds);
   }
 
   UnitAttr unit(bool value) { return value ? builder_.getUnitAttr() : UnitAttr(); }

@@ -218,7 +218,7 @@ ManifestBuilder::Offset<fb::Gemm> ManifestBuilder::buildGemm(cg::GemmOp op) {
   }
   return fb::CreateGemm(builder_, dataType(op, op.getElementType()), dataType(op, op.getResultType()), op.getBatch(), op.getM(),
                         op.getN(), op.getK(), op.getBroadcastB(), op.getTransposeB(), op.getHasBias(), op.getHasResidual(),
-                        activation, op.getTf32());
+                        activation, op.getTf32(), op.getHasWorkspace());
 }
 
 ManifestBuilder::Offset<fb::Node> ManifestBuilder::buildNode(Operation *op) {

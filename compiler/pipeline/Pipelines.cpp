@@ -61,6 +61,7 @@ void addPlanPasses(const CompileOptions &options, OpPassManager &manager) {
   if (options.gemm == "cublaslt")
     manager.addPass(createSelectGemmProvider());
   manager.addPass(createPlaceConcats());
+  manager.addPass(createPlaceSlices());
   manager.addPass(createUpdateInPlace());
   PlanArenaOptions arena;
   arena.serial = options.serial;

@@ -148,9 +148,10 @@ private:
     if (node.kernel() >= manifest_.kernels()->size())
       return invalidNode(index, "refers to kernel " + std::to_string(node.kernel()) + ", which does not exist");
     const fb::Kernel &kernel = *manifest_.kernels()->Get(node.kernel());
-    if (kernel.arg_types() && kernel.arg_types()->size() != node.args()->size())
-      return invalidNode(index, "has " + std::to_string(node.args()->size()) + " arguments, expected " +
-                                    std::to_string(kernel.arg_types()->size()));
+    size_t count = node.args()->size() - (node.kind() == fb::NodeKind::Gemm && node.gemm()->has_workspace());
+    if (kernel.arg_types() && kernel.arg_types()->size() != count)
+      return invalidNode(index,
+                         "has " + std::to_string(count) + " arguments, expected " + std::to_string(kernel.arg_types()->size()));
     for (const auto *target : *manifest_.targets())
       if (target->string_view() == "cpu" ? !kernel.cpu() : onCuda && !hasLaunch(kernel, target->string_view()))
         return invalidNode(index, "kernel '" + kernel.name()->str() + "' has no code for target '" + target->str() + "'");
@@ -170,10 +171,13 @@ private:
     const fb::Gemm &gemm = *node.gemm();
     if (gemm.activation() > fb::Activation::MAX)
       return invalidNode(index, "has an unknown activation");
-    size_t expected = 3 + gemm.has_bias() + gemm.has_residual();
+    size_t expected = 3 + gemm.has_bias() + gemm.has_residual() + gemm.has_workspace();
     if (node.args()->size() != expected)
       return invalidNode(index,
                          "has " + std::to_string(node.args()->size()) + " arguments, expected " + std::to_string(expected));
+    const fb::Slice &last = *node.args()->Get(node.args()->size() - 1);
+    if (gemm.has_workspace() && (last.section() != fb::Section::Scratch || last.access() != fb::Access::Write))
+      return invalidNode(index, "has a workspace that is not written scratch");
     constexpr int64_t limit = int64_t(1) << 31;
     for (int64_t extent : {gemm.batch(), gemm.m(), gemm.n(), gemm.k()})
       if (extent < 1 || extent >= limit)

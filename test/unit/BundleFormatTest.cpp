@@ -188,6 +188,14 @@ INSTANTIATE_TEST_SUITE_P(
         BadManifest{"node 0 refers to kernel 9", [](auto &m) { graphOf(m).nodes[0]->kernel = 9; }},
         BadManifest{"node 0 has 2 arguments, expected 3", [](auto &m) { graphOf(m).nodes[0]->args.pop_back(); }},
         BadManifest{"node 0 has no gemm description", [](auto &m) { graphOf(m).nodes[0]->kind = fb::NodeKind::Gemm; }},
+        BadManifest{"node 0 has a workspace that is not written scratch",
+                    [](auto &m) {
+                      fb::NodeT &node = *graphOf(m).nodes[0];
+                      node.kind = fb::NodeKind::Gemm;
+                      node.args.push_back(node.args[0]);
+                      node.gemm = std::make_unique<fb::GemmT>();
+                      node.gemm->has_workspace = true;
+                    }},
         BadManifest{"node 2 is no copy", [](auto &m) { setSize(graphOf(m).nodes[2]->args[0], 8); }},
         BadManifest{"node 4 does not fill", [](auto &m) { setAccess(graphOf(m).nodes[4]->args[0], fb::Access::Read); }},
         BadManifest{"edge 1 -> 1 does not lead", [](auto &m) { setFrom(graphOf(m).edges[0], 1); }},

@@ -29,8 +29,9 @@ cg.graph @main inputs [#cg.binding<"größe", tensor<1x4xui8>, ["batch", ""], in
       {edge_kinds = array<i32: 1>} loc(fused["a (Add)", "b (Relu)"])
   %2 = cg.memcpy #cg.slice<scratch, 16, 16, read> to #cg.slice<scratch, 256, 16, write> after %1
   %3 = cg.memset #cg.slice<scratch, 32, 16, write> = 7
-  %4 = cg.gemm @k [#cg.slice<scratch, 0, 16, read>, #cg.slice<scratch, 16, 16, read>, #cg.slice<outputs, 0, 16, write>] after %0, %1
-      {element_type = f32, result_type = f32, batch = 1 : i64, m = 2 : i64, n = 2 : i64, k = 2 : i64, activation = "relu", transpose_b, tf32}
+  %4 = cg.gemm @k [#cg.slice<scratch, 0, 16, read>, #cg.slice<scratch, 16, 16, read>, #cg.slice<outputs, 0, 16, write>,
+                   #cg.slice<scratch, 48, 16, write>] after %0, %1
+      {has_workspace, element_type = f32, result_type = f32, batch = 1 : i64, m = 2 : i64, n = 2 : i64, k = 2 : i64, activation = "relu", transpose_b, tf32}
 }
 )mlir";
 

@@ -12,6 +12,8 @@ using namespace ogc::test;
 
 namespace {
 
+constexpr uint64_t kWorkspaceOffset = 768;
+
 /// Adds to the test bundle a kernel in clusters of two and a gemm with a bias, which only a library does.
 void addClusterAndGemm(fb::ManifestT &manifest) {
   fb::GraphT &graph = *manifest.graphs[0];
@@ -22,13 +24,15 @@ void addClusterAndGemm(fb::ManifestT &manifest) {
   manifest.kernels.back()->name = "fallback";
   fb::Slice read = slice(fb::Section::Scratch, 0, 64, fb::Access::Read),
             bias = slice(fb::Section::Scratch, 0, 16, fb::Access::Read);
-  graph.nodes.push_back(
-      makeNode(fb::NodeKind::Gemm, 3, {read, read, bias, slice(fb::Section::Scratch, 256, 64, fb::Access::Write)}, "gemm"));
+  fb::Slice result = slice(fb::Section::Scratch, 256, 64, fb::Access::Write),
+            workspace = slice(fb::Section::Scratch, kWorkspaceOffset, 1024, fb::Access::Write);
+  graph.scratch_bytes = manifest.arena->scratch_bytes = kWorkspaceOffset + 1024;
+  graph.nodes.push_back(makeNode(fb::NodeKind::Gemm, 3, {read, read, bias, result, workspace}, "gemm"));
   fb::GemmT &gemm = *(graph.nodes.back()->gemm = std::make_unique<fb::GemmT>());
   gemm.element_type = gemm.result_type = fb::DataType::F32;
   gemm.batch = 1;
   gemm.m = gemm.n = gemm.k = 4;
-  gemm.has_bias = true;
+  gemm.has_bias = gemm.has_workspace = true;
   graph.edges.push_back(fb::Edge(3, 5, fb::EdgeKind::Full));
 }
 
@@ -110,6 +114,26 @@ TEST_F(FakeCuda, EveryFailingCallIsReportedAndLeavesNothing) {
     }
     EXPECT_EQ(fake.leaked(), 0) << "after " << (fake.failed ? fake.failed : "none");
   }
+}
+
+TEST_F(FakeCuda, LibrariesWorkInTheArena) {
+  fake.reset(0);
+  auto engine = CudaEngine::create(driver_, &blas_, bundle_, 0, {});
+  ASSERT_TRUE(engine.ok());
+  auto context = engine.value()->createContext(engine.value(), {});
+  ASSERT_TRUE(context.ok());
+  std::map<std::string, int> before = fake.live;
+  ASSERT_TRUE(context.value()->prepare(0).ok());
+  EXPECT_EQ(fake.workspace, static_cast<std::byte *>(context.value()->address(fb::Section::Scratch)) + kWorkspaceOffset);
+  EXPECT_EQ(fake.workspaceBytes, 1024u);
+  EXPECT_EQ(fake.live["allocation"], before["allocation"]);
+  // What the library asks for is what the plan has, or it is not asked.
+  context.value().reset();
+  context = engine.value()->createContext(engine.value(), {});
+  ASSERT_TRUE(context.ok());
+  fake.neededWorkspace = 1025;
+  EXPECT_EQ(context.value()->prepare(0).message(),
+            "graph 'main', node 5 (gemm of gemm): cublaslt has no algorithm for this gemm");
 }
 
 TEST_F(FakeCuda, GemmWithoutLibraryOrFallbackSaysWhy) {

@@ -46,6 +46,8 @@ struct FakeState {
   std::map<std::string, int> live;
   int maxCluster = 0;
   std::vector<cuda::EdgeData> edges;
+  size_t neededWorkspace = 1024, workspaceBytes = 0; // of the last product by the library
+  void *workspace = nullptr;
 
   int enter(const char *name) {
     if (++calls != failAt)
@@ -286,9 +288,16 @@ inline cuda::BlasApi makeFakeBlas() {
   api.cublasLtMatmulPreferenceDestroy = [](BlasPreference) { return release("preference"); };
   api.cublasLtMatmulAlgoGetHeuristic = [](BlasHandle, BlasDesc, BlasLayout, BlasLayout, BlasLayout, BlasLayout, BlasPreference,
                                           int, BlasHeuristic *results, int *returned) {
-    results[0].workspaceSize = 1024;
+    results[0].workspaceSize = fake.neededWorkspace;
     *returned = 1;
     return fake.enter("cublasLtMatmulAlgoGetHeuristic");
+  };
+  api.cublasLtMatmul = [](BlasHandle, BlasDesc, const void *, const void *, BlasLayout, const void *, BlasLayout, const void *,
+                          const void *, BlasLayout, void *, BlasLayout, const BlasAlgo *, void *workspace, size_t bytes,
+                          CUstream) {
+    fake.workspace = workspace;
+    fake.workspaceBytes = bytes;
+    return fake.enter("cublasLtMatmul");
   };
   return api;
 }

@@ -74,7 +74,7 @@ LogicalResult verifyNode(Operation *op, ArrayAttr args, std::optional<ArrayRef<i
 LogicalResult KernelOp::verify() { return verifyNode(*this, getArgs(), getEdgeKinds()); }
 
 LogicalResult GemmOp::verify() {
-  size_t expected = 3 + getHasBias() + getHasResidual();
+  size_t expected = 3 + getHasBias() + getHasResidual() + getHasWorkspace();
   if (getArgs().size() != expected)
     return emitOpError() << "has " << getArgs().size() << " arguments, expected " << expected;
   return verifyNode(*this, getArgs(), getEdgeKinds());

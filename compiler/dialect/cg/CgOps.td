@@ -56,12 +56,13 @@ def Cg_GemmOp : Cg_NodeOp<"gemm"> {
     Row-major `D[b] = activation(A[b] B[b] + bias)`, or `D[b] = A[b] B[b] + bias + residual[b]`: an activation and a residual together have no
     library form, and the fallback runs. Everything is accumulated in f32 and rounded to `result_type` once, also where the fallback
     rounds in between; bias and residual have elements of `result_type`. `args` are A `[batch, m, k]`, B `[batch or 1, k, n]` (with `transpose_b`
-    `[.., n, k]`), bias `[n]` when `has_bias`, residual `[batch, m, n]` when `has_residual`, then D `[batch, m, n]`. `activation` is "", "relu" or "gelu_tanh".
-    `fallback` is the kernel of the same arguments that runs where the library is missing (the cpu target).
+    `[.., n, k]`), bias `[n]` when `has_bias`, residual `[batch, m, n]` when `has_residual`, then D `[batch, m, n]`, then with
+    `has_workspace` bytes of scratch that the library may use while the node runs. `activation` is "", "relu" or "gelu_tanh".
+    `fallback` is the kernel of the same arguments, but for the workspace, that runs where the library is missing (the cpu target).
   }];
   let arguments = !con((ins FlatSymbolRefAttr:$fallback, ArrayAttr:$args, TypeAttr:$element_type, TypeAttr:$result_type, I64Attr:$batch, I64Attr:$m,
                             I64Attr:$n, I64Attr:$k, UnitAttr:$broadcast_b, UnitAttr:$transpose_b, UnitAttr:$has_bias,
-                            UnitAttr:$has_residual, StrAttr:$activation, UnitAttr:$tf32), common);
+                            UnitAttr:$has_residual, StrAttr:$activation, UnitAttr:$tf32, UnitAttr:$has_workspace), common);
   let assemblyFormat = "$fallback $args (`after` $dependencies^)? attr-dict";
   let hasVerifier = 1;
 }

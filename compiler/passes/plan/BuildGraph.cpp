@@ -1,6 +1,7 @@
 //===- BuildGraph.cpp - from functions of kernel launches to cg graphs ----===//
 #include "compiler/dialect/kern/Kern.h"
 #include "compiler/passes/plan/Passes.h"
+#include "compiler/passes/plan/UnusedKernels.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -385,16 +386,7 @@ class BuildGraph : public impl::BuildGraphBase<BuildGraph> {
     }
     for (func::FuncOp func : functions)
       func.erase();
-    dropUnusedKernels(module);
-  }
-
-  /// Kernels that only ever produced empty tensors are launched nowhere.
-  static void dropUnusedKernels(ModuleOp module) {
-    llvm::DenseSet<StringAttr> used;
-    module.walk([&](cg::KernelOp node) { used.insert(node.getKernelAttr().getAttr()); });
-    for (auto kernel : llvm::make_early_inc_range(module.getOps<kern::KernelOp>()))
-      if (!used.contains(kernel.getSymNameAttr()))
-        kernel.erase();
+    plan::eraseUnusedKernels(module); // those that only produced empty tensors
   }
 };
 

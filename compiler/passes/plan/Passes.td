@@ -37,7 +37,8 @@ def SelectGemmProvider : Pass<"ogc-select-gemm-provider", "::mlir::ModuleOp"> {
     views but reshapes) with an epilogue that the library has: a bias along the columns, then relu or gelu (tanh form), or a bias and a
     residual without activation, each of the result's element type; all in f32, or f16 or bf16 with a result of that type or f32. The kernel stays as the
     fallback, its arguments in the order of the node's. Every other product stays a kernel of ours: another activation, a scale, several
-    results, an input of two roles. Must run before edges are derived.
+    results, an input of two roles. Each node gets a workspace, a scratch buffer of its own that is planned as all others; the library
+    takes an algorithm that makes do with it. Must run before edges are derived.
 
     ```mlir
     kern.kernel @k0 … {                                       // out = relu(a * b + bias)
@@ -69,6 +70,23 @@ def PlaceConcats : Pass<"ogc-place-concats", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
+def PlaceSlices : Pass<"ogc-place-slices", "::mlir::ModuleOp"> {
+  let summary = "let parts be read where the whole lies";
+  let description = [{
+    Most slices and splits are index maps of the kernels that read them. Where a kernel takes whole buffers only (a sort, a scan, a library), a
+    kernel is left that copies the part. It goes when the part is dense and begins at a multiple of 16 bytes, in scratch that one node writes, an
+    input or a weight, and nothing else writes to the copy: the readers then read the part itself. A part of a state is copied, since a state
+    changes during the run.
+
+    ```mlir
+    %1 = cg.kernel @rows2to4 [#cg.slice<scratch, 0, 64, read>, #cg.slice<scratch, 256, 32, write>]
+    %2 = cg.kernel @sort [#cg.slice<scratch, 256, 32, read>, #cg.slice<outputs, 0, 32, write>]
+    // becomes
+    %1 = cg.kernel @sort [#cg.slice<scratch, 32, 32, read>, #cg.slice<outputs, 0, 32, write>]
+    ```
+  }];
 }
 
 def UpdateInPlace : Pass<"ogc-update-in-place", "::mlir::ModuleOp"> {

@@ -3,6 +3,7 @@
 #include "compiler/passes/plan/NodeOrder.h"
 #include "compiler/passes/plan/Passes.h"
 #include "compiler/passes/plan/ScratchBuffers.h"
+#include "compiler/passes/plan/UnusedKernels.h"
 
 #include "compiler/dialect/kern/Kern.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -259,15 +260,7 @@ class PlaceConcats : public impl::PlaceConcatsBase<PlaceConcats> {
     SymbolTable symbols(getOperation());
     for (auto graph : getOperation().getOps<cg::GraphOp>())
       GraphPlacer(graph, symbols).run();
-    // Kernels that were launched by concatenations only.
-    llvm::DenseSet<StringAttr> used;
-    getOperation().walk([&](Operation *node) {
-      if (auto symbol = node->getAttrOfType<FlatSymbolRefAttr>(isa<cg::GemmOp>(node) ? "fallback" : "kernel"))
-        used.insert(symbol.getAttr());
-    });
-    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<kern::KernelOp>()))
-      if (!used.contains(kernel.getSymNameAttr()))
-        kernel.erase();
+    plan::eraseUnusedKernels(getOperation()); // those that concatenations launched
   }
 };
 

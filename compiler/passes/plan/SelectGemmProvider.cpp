@@ -5,6 +5,8 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
 
 namespace ogc {
 
@@ -62,18 +64,36 @@ class SelectGemmProvider : public impl::SelectGemmProviderBase<SelectGemmProvide
     return false;
   }
 
+  /// Partial sums in f32 of a product that is split into eight, within bounds. The library chooses among the algorithms that make
+  /// do with it; most need nothing.
+  static int64_t workspaceBytes(const GemmForm &form) {
+    constexpr double splits = 8, least = 64 << 10, most = 8 << 20;
+    double sums = splits * 4 * static_cast<double>(form.batch) * static_cast<double>(form.m) * static_cast<double>(form.n);
+    return static_cast<int64_t>(std::clamp(sums, least, most));
+  }
+
+  /// A range of scratch behind all others, of this node alone: planning decides who shares its bytes.
+  static cg::SliceAttr newScratch(cg::GraphOp graph, int64_t sizeBytes) {
+    Builder builder(graph.getContext());
+    int64_t offset = llvm::alignTo(graph.getScratchBytes(), cg::bufferAlignmentBytes);
+    graph.setScratchBytes(offset + sizeBytes);
+    graph.setScratchBoundBytes(offset + sizeBytes);
+    return cg::SliceAttr::get(graph.getContext(), cg::Section::Scratch, offset, sizeBytes, cg::Access::Write);
+  }
+
   static void replace(cg::KernelOp node, const GemmForm &form) {
     OpBuilder builder(node);
     SmallVector<Attribute> args;
     for (unsigned old : form.order)
       args.push_back(node.getArgs()[old]);
     args.push_back(node.getArgs()[form.order.size()]);
+    args.push_back(newScratch(node->getParentOfType<cg::GraphOp>(), workspaceBytes(form)));
     cg::GemmOp::create(builder, node.getLoc(), node.getNode().getType(), node.getKernelAttr(), builder.getArrayAttr(args),
                        TypeAttr::get(form.elementType), TypeAttr::get(form.resultType), builder.getI64IntegerAttr(form.batch),
                        builder.getI64IntegerAttr(form.m), builder.getI64IntegerAttr(form.n), builder.getI64IntegerAttr(form.k),
                        /*broadcast_b=*/UnitAttr(), unit(builder, form.transposeB), unit(builder, form.hasBias),
                        unit(builder, form.hasResidual), builder.getStringAttr(form.activation), unit(builder, form.tf32),
-                       ValueRange(), DenseI32ArrayAttr());
+                       /*has_workspace=*/builder.getUnitAttr(), ValueRange(), DenseI32ArrayAttr());
     node.erase();
   }
 

@@ -88,7 +88,6 @@ Status ExecutableGraph::update(std::unique_ptr<BuiltGraph> built, const fb::Grap
     Status status = driverError(api_, result, "cuGraphExecUpdate");
     return Status(status.code(), status.message() + ", update result " + std::to_string(info.result));
   }
-  // Workspaces of a run under way must not be freed before it ends; freeing device memory waits for that.
   current_ = std::move(built);
   graph_ = &graph;
   return Status();

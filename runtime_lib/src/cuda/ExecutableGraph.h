@@ -42,7 +42,7 @@ private:
   const DriverApi &api_;
   /// What it was instantiated from; its nodes name those of the executable graph for ever.
   std::unique_ptr<BuiltGraph> origin_;
-  /// What it was last updated from, for the workspaces of library nodes.
+  /// What it was last updated from, kept as the origin is: a library recorded some of its nodes.
   std::unique_ptr<BuiltGraph> current_;
   /// The graph whose nodes it last had.
   const fb::Graph *graph_ = nullptr;

@@ -89,38 +89,40 @@ Status GemmRecorder::describe(const fb::Gemm &gemm, int type, int resultType) {
   return setEpilogue(gemm);
 }
 
-Status GemmRecorder::prepare(const fb::Gemm &gemm, const std::vector<CUdeviceptr> &arguments) {
+Status GemmRecorder::prepare(const fb::Node &node, const std::vector<CUdeviceptr> &arguments) {
+  const fb::Gemm &gemm = *node.gemm();
   size_t next = 0;
   a_ = arguments[next++];
   b_ = arguments[next++];
   bias_ = gemm.has_bias() ? arguments[next++] : 0;
   residual_ = gemm.has_residual() ? arguments[next++] : 0;
   d_ = arguments[next++];
+  uint64_t workspace = gemm.has_workspace() ? node.args()->Get(static_cast<unsigned>(next))->size_bytes() : 0;
+  workspace_ = workspace ? arguments[next] : 0;
   int type = libraryType(gemm.element_type()), resultType = libraryType(gemm.result_type());
   isDouble_ = type == kR64F;
   OGC_RETURN_IF_ERROR(describe(gemm, type, resultType));
   OGC_BLAS(api_, cublasLtMatmulPreferenceCreate, &preference_);
-  uint64_t workspace = 32u << 20;
   OGC_BLAS(api_, cublasLtMatmulPreferenceSetAttribute, preference_, kPreferenceMaxWorkspace, &workspace, sizeof workspace);
   int found = 0;
   constexpr BlasStatus notSupported = 15; // CUBLAS_STATUS_NOT_SUPPORTED, also the answer where no algorithm fits
   BlasStatus status = api_.cublasLtMatmulAlgoGetHeuristic(handle_, desc_, layoutA_, layoutB_, layoutD_, layoutD_, preference_, 1,
                                                           &heuristic_, &found);
-  if (status == notSupported || (status == 0 && found == 0))
+  if (status == notSupported || (status == 0 && (found == 0 || heuristic_.workspaceSize > workspace)))
     return Status(Code::Unsupported, "cublaslt has no algorithm for this gemm");
   if (status != 0)
     return Status(Code::Device, "cublasLtMatmulAlgoGetHeuristic failed: cublas status " + std::to_string(status));
   return Status();
 }
 
-Status GemmRecorder::record(CUdeviceptr workspace, CUstream stream) {
+Status GemmRecorder::record(CUstream stream) {
   float one = 1, zero = 0;
   double one64 = 1, zero64 = 0;
   const void *alpha = isDouble_ ? static_cast<const void *>(&one64) : &one;
   const void *none = isDouble_ ? static_cast<const void *>(&zero64) : &zero;
   auto pointer = devicePointer;
   OGC_BLAS(api_, cublasLtMatmul, handle_, desc_, alpha, pointer(b_), layoutA_, pointer(a_), layoutB_, residual_ ? alpha : none,
-           pointer(residual_ ? residual_ : d_), layoutD_, pointer(d_), layoutD_, &heuristic_.algo, pointer(workspace),
+           pointer(residual_ ? residual_ : d_), layoutD_, pointer(d_), layoutD_, &heuristic_.algo, pointer(workspace_),
            heuristic_.workspaceSize, stream);
   return Status();
 }

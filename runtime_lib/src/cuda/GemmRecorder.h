@@ -21,13 +21,12 @@ public:
   GemmRecorder(const GemmRecorder &) = delete;
   GemmRecorder &operator=(const GemmRecorder &) = delete;
 
-  /// `arguments`: addresses of A, B, bias, residual, D, those that the gemm has.
-  Status prepare(const format::fb::Gemm &gemm, const std::vector<CUdeviceptr> &arguments);
-
-  size_t workspaceBytes() const { return heuristic_.workspaceSize; }
+  /// `arguments`: addresses of the arguments of `node`, a gemm. Unsupported where the library has no algorithm that makes do with
+  /// the workspace.
+  Status prepare(const format::fb::Node &node, const std::vector<CUdeviceptr> &arguments);
 
   /// Enqueues the product on `stream`, which may be capturing.
-  Status record(CUdeviceptr workspace, CUstream stream);
+  Status record(CUstream stream);
 
 private:
   Status describe(const format::fb::Gemm &gemm, int type, int resultType);
@@ -41,7 +40,7 @@ private:
   BlasLayout layoutA_ = nullptr, layoutB_ = nullptr, layoutD_ = nullptr;
   BlasPreference preference_ = nullptr;
   BlasHeuristic heuristic_ = {};
-  CUdeviceptr a_ = 0, b_ = 0, bias_ = 0, residual_ = 0, d_ = 0;
+  CUdeviceptr a_ = 0, b_ = 0, bias_ = 0, residual_ = 0, d_ = 0, workspace_ = 0;
   bool isDouble_ = false;
 };
 

@@ -10,8 +10,6 @@ namespace ogc::cuda {
 BuiltGraph::~BuiltGraph() {
   if (graph_)
     api_.cuGraphDestroy(graph_);
-  for (CUdeviceptr workspace : workspaces_)
-    api_.cuMemFree(workspace);
 }
 
 namespace {
@@ -133,7 +131,7 @@ Status GraphBuilder::addGemm(const fb::Node &node) {
   if (!handle.ok())
     return handle.status();
   GemmRecorder recorder(*engine_.blas(), handle.value());
-  Status prepared = recorder.prepare(gemm, parameters_.arguments());
+  Status prepared = recorder.prepare(node, parameters_.arguments());
   // The library has no algorithm for this form: our own kernel does it.
   if (prepared.code() == Code::Unsupported && engine_.kernel(node.kernel()))
     return addKernel(node);
@@ -143,16 +141,9 @@ Status GraphBuilder::addGemm(const fb::Node &node) {
 
 Status GraphBuilder::record(GemmRecorder &recorder) {
   out_->hasLibraryNodes_ = true;
-  CUdeviceptr workspace = 0;
-  if (recorder.workspaceBytes() != 0) {
-    // Its own workspace for each node, because the graph may run them side by side.
-    OGC_CUDA(api_, cuMemAlloc, &workspace, recorder.workspaceBytes());
-    out_->workspaces_.push_back(workspace);
-  }
-
   OGC_CUDA(api_, cuStreamBeginCaptureToGraph, captureStream_, out_->graph_, dependencies_.data(), edgeData_.data(),
            dependencies_.size(), kCaptureModeThreadLocal);
-  Status recorded = recorder.record(workspace, captureStream_);
+  Status recorded = recorder.record(captureStream_);
   int status = 0;
   unsigned long long id = 0;
   CUgraph graph = nullptr;

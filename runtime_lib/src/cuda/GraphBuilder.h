@@ -12,7 +12,7 @@ namespace ogc::cuda {
 
 class GemmRecorder;
 
-/// A CUDA graph with the workspaces of its library nodes. The context must be current when it is destroyed.
+/// A CUDA graph. The context must be current when it is destroyed.
 class BuiltGraph {
 public:
   explicit BuiltGraph(const DriverApi &api) : api_(api) {}
@@ -35,7 +35,6 @@ private:
   size_t size_ = 0;
   bool hasLibraryNodes_ = false;
   std::vector<CUgraphNode> nodes_;
-  std::vector<CUdeviceptr> workspaces_;
 };
 
 /// Builds nodes and edges explicitly. The one recording is a library call, captured straight into the graph under construction.

@@ -3,7 +3,7 @@
 #id = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
 #column = affine_map<(d0, d1, d2) -> (d2)>
 
-// Bias and relu; the kernel's arguments come into the order of the node's.
+// Bias and relu; each node gets a workspace of its own behind the scratch that there is. The kernel's arguments come into the order of the node's.
 // CHECK-LABEL: kern.kernel @bias_relu
 // CHECK: ^bb0(%[[A:.*]]: tensor<1x4x8xf32>, %[[B:.*]]: tensor<1x8x16xf32>, %[[BIAS:.*]]: tensor<16xf32>):
 // CHECK: kern.matmul %[[A]], %[[B]]
@@ -23,10 +23,11 @@ kern.kernel @bias_relu attributes {schedule = #kern.schedule<matmul>} {
   kern.yield %1 : tensor<1x4x16xf32>
 }
 // CHECK-LABEL: cg.graph @g
-// CHECK: cg.gemm @bias_relu [#cg.slice<inputs, 0, 128, read>, #cg.slice<weights, 256, 512, read>, #cg.slice<weights, 0, 64, read>, #cg.slice<scratch, 0, 256, write>]
-// CHECK-SAME: activation = "relu", batch = 1 : i64, element_type = f32, has_bias, k = 8 : i64, m = 4 : i64, n = 16 : i64, result_type = f32, tf32
-// CHECK: cg.gemm @bias_relu {{.*}}outputs
-cg.graph @g inputs [] outputs [] attributes {scratch_bytes = 0 : i64, scratch_bound_bytes = 0 : i64} {
+// CHECK-SAME: scratch_bytes = 131328
+// CHECK: cg.gemm @bias_relu [#cg.slice<inputs, 0, 128, read>, #cg.slice<weights, 256, 512, read>, #cg.slice<weights, 0, 64, read>, #cg.slice<scratch, 0, 256, write>, #cg.slice<scratch, 256, 65536, write>]
+// CHECK-SAME: activation = "relu", batch = 1 : i64, element_type = f32, has_bias, has_workspace, k = 8 : i64, m = 4 : i64, n = 16 : i64, result_type = f32, tf32
+// CHECK: cg.gemm @bias_relu {{.*}}#cg.slice<outputs, 0, 256, write>, #cg.slice<scratch, 65792, 65536, write>]
+cg.graph @g inputs [] outputs [] attributes {scratch_bytes = 256 : i64, scratch_bound_bytes = 256 : i64} {
   %0 = cg.kernel @bias_relu [#cg.slice<weights, 0, 64, read>, #cg.slice<inputs, 0, 128, read>, #cg.slice<weights, 256, 512, read>, #cg.slice<scratch, 0, 256, write>]
   %1 = cg.kernel @bias_relu [#cg.slice<weights, 0, 64, read>, #cg.slice<inputs, 256, 128, read>, #cg.slice<weights, 256, 512, read>, #cg.slice<outputs, 0, 256, write>]
 }
@@ -104,13 +105,13 @@ kern.kernel @plain attributes {schedule = #kern.schedule<matmul>} {
 }
 
 // CHECK-LABEL: cg.graph @g
-// CHECK: cg.gemm @residual [#cg.slice<inputs, 0, 192, read>, #cg.slice<weights, 0, 768, read>, #cg.slice<weights, 768, 32, read>, #cg.slice<inputs, 256, 384, read>, #cg.slice<scratch, 0, 384, write>]
-// CHECK-SAME: activation = "", batch = 3 : i64, element_type = f16, has_bias, has_residual, k = 8 : i64, m = 4 : i64, n = 16 : i64, result_type = f16, transpose_b
+// CHECK: cg.gemm @residual [#cg.slice<inputs, 0, 192, read>, #cg.slice<weights, 0, 768, read>, #cg.slice<weights, 768, 32, read>, #cg.slice<inputs, 256, 384, read>, #cg.slice<scratch, 0, 384, write>, #cg.slice<scratch, 512, 65536, write>]
+// CHECK-SAME: activation = "", batch = 3 : i64, element_type = f16, has_bias, has_residual, has_workspace, k = 8 : i64, m = 4 : i64, n = 16 : i64, result_type = f16, transpose_b
 // CHECK: cg.gemm @gelu
-// CHECK-SAME: activation = "gelu_tanh", batch = 1 : i64, element_type = f32, k = 8 : i64, m = 12 : i64, n = 16 : i64
-// CHECK: cg.gemm @plain [#cg.slice<inputs, 0, 64, read>, #cg.slice<weights, 0, 256, read>, #cg.slice<outputs, 0, 256, write>]
+// CHECK-SAME: activation = "gelu_tanh", batch = 1 : i64, element_type = f32, has_workspace, k = 8 : i64, m = 12 : i64, n = 16 : i64
+// CHECK: cg.gemm @plain [#cg.slice<inputs, 0, 64, read>, #cg.slice<weights, 0, 256, read>, #cg.slice<outputs, 0, 256, write>, #cg.slice<scratch, {{.*}}, 65536, write>]
 // CHECK-SAME: element_type = bf16, {{.*}}result_type = f32
-cg.graph @g inputs [] outputs [] attributes {scratch_bytes = 0 : i64, scratch_bound_bytes = 0 : i64} {
+cg.graph @g inputs [] outputs [] attributes {scratch_bytes = 384 : i64, scratch_bound_bytes = 384 : i64} {
   %0 = cg.kernel @residual [#cg.slice<inputs, 0, 192, read>, #cg.slice<weights, 0, 768, read>, #cg.slice<weights, 768, 32, read>, #cg.slice<inputs, 256, 384, read>, #cg.slice<scratch, 0, 384, write>]
   %1 = cg.kernel @gelu [#cg.slice<inputs, 0, 384, read>, #cg.slice<weights, 0, 512, read>, #cg.slice<outputs, 0, 768, write>]
   %2 = cg.kernel @plain [#cg.slice<weights, 0, 256, read>, #cg.slice<inputs, 0, 64, read>, #cg.slice<outputs, 0, 256, write>]
