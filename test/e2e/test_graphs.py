@@ -83,6 +83,20 @@ def dense_block():
     return nodes, {"x": (F32, (2, 3, 7, 7))}, {"y": (F32, (2, 32))}, constants
 
 
+def halves():
+    """Halves that are scanned: each scan reads its half where the product wrote it."""
+    nodes = [node("MatMul", "x w", "m"), node("Split", "m", "a b", axis=0, num_outputs=2), node("CumSum", "a axis", "c"),
+             node("CumSum", "b axis", "d"), node("Add", "c d", "y")]
+    return nodes, {"x": (F32, (8, 16))}, {"y": (F32, (4, 32))}, weights(w=(16, 32)) | {"axis": np.int64(1)}
+
+
+def odd_parts():
+    """Parts of an input for scans: the second begins between multiples of 16 bytes and is copied, the third does not."""
+    nodes = [node("Split", "x sizes", "a b c", axis=0), node("CumSum", "a axis", "d"), node("CumSum", "b axis", "e"), node("CumSum", "c axis", "f"),
+             node("Concat", "d e f", "y", axis=0)]
+    return nodes, {"x": (F32, (9, 6))}, {"y": (F32, (9, 6))}, {"axis": np.int64(0), "sizes": ints(3, 3, 3)}
+
+
 def embedding():
     """Token and position embedding with a mask made from integers."""
     nodes = [node("Gather", "table ids", "t"), node("Add", "t positions", "e"), node("LayerNormalization", "e g b", "n"), node("Cast", "mask", "k", to=F32),
@@ -136,12 +150,12 @@ def no_elements():
     return [node("Relu", "x", "r"), node("Concat", "r z", "y", axis=0)], {"x": (F32, (0, 3)), "z": (F32, (2, 3))}, {"y": (F32, (2, 3))}, {}
 
 
-GRAPHS = [attention, feed_forward, residual_block, squeeze_and_excite, dense_block, embedding, branches, shape_chain, pass_through, names, same_input_twice,
+GRAPHS = [attention, feed_forward, residual_block, squeeze_and_excite, dense_block, halves, odd_parts, embedding, branches, shape_chain, pass_through, names, same_input_twice,
           only_constants, scalars, no_elements]
 # Most nodes of graphs whose fusion is known to be possible.
 # residual_block and squeeze_and_excite: the input's change of layout is a kernel. branches: eight columns are too few for a row kernel, so the
 # softmax is three.
-MOST_NODES = {attention: 5, feed_forward: 3, residual_block: 6, squeeze_and_excite: 6, embedding: 1, branches: 7, shape_chain: 1}
+MOST_NODES = {attention: 5, feed_forward: 3, residual_block: 6, squeeze_and_excite: 6, halves: 4, odd_parts: 5, embedding: 1, branches: 7, shape_chain: 1}
 
 
 def build(graph, tmp_path):

@@ -235,6 +235,25 @@ def test_docs_are_current(ogc):
 
 
 @pytest.mark.model
+def test_twelve_graphs(ogc, tmp_path):
+    """One bundle of a small BERT in fp16: weights once, scratch of the largest, all right in a random order. scripts/gpu_shapes.py does this for 20 IDs of
+    bert_base_dyn."""
+    path = harness.shared_model("bert_tiny_legacy_dyn")
+    ids = [(batch, seq) for batch in (1, 2, 4) for seq in (8, 16, 32, 64)]
+    one = ogc.inspect(ogc.compile(path, tmp_path / "one.ogc", "batch=4 seq=64", precision="fp16"))
+    bundle = ogc.compile(path, tmp_path / "m.ogc", "batch=1,2,4 seq=8..64:x2", precision="fp16")
+    facts = ogc.inspect(bundle)
+    assert len(facts["graphs"]) == len(ids)
+    # Beside the weights of the model there are small constants that depend on the shape.
+    assert facts["weights_bytes"] <= one["weights_bytes"] + 1024 * len(ids)
+    assert facts["sections"]["scratch_bytes"] <= 1.02 * max(graph["arena"]["bound_bytes"] for graph in facts["graphs"])
+    for number in RNG.permutation(len(ids)):
+        inputs = harness.model_inputs(path, dict(zip(("batch", "seq"), ids[number])), seed=int(number))
+        harness.check_outputs(ogc.run(bundle, inputs), harness.reference(path, inputs), 2e-2)
+    assert "ok  " in ogc.verify(bundle, "--random-calls", 200, "--pool", 4, "--threads", 2)
+
+
+@pytest.mark.model
 def test_resnet_batches(ogc, bundles):
     """Batch padding is proved safe: a call with three images runs in the graph for four."""
     bundle = bundles.get("resnet50_dyn_bn", "batch=4")
