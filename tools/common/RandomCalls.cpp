@@ -12,6 +12,9 @@ namespace ogc::tools {
 namespace {
 
 using Outputs = std::vector<std::vector<std::byte>>;
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 /// Sets of inputs of each graph: a call must see its own, not those of the call before.
 constexpr uint64_t inputSets = 3;
@@ -22,10 +25,10 @@ struct Call {
   Outputs expected;
 };
 
-Result<Outputs> run(const Session &session, runtime::Context &context) {
+Status run(const Session &session, runtime::Context &context, Outputs &outputs) {
   OGC_RETURN_IF_ERROR(uploadInputs(session, context));
   OGC_RETURN_IF_ERROR(context.launch(session.graphIndex));
-  return downloadOutputs(session, context);
+  return downloadOutputs(session, context, outputs);
 }
 
 Session makeSession(const std::shared_ptr<const format::Bundle> &bundle, size_t graph, uint64_t set,
@@ -40,11 +43,10 @@ Session makeSession(const std::shared_ptr<const format::Bundle> &bundle, size_t 
 }
 
 Status compareWithCpu(const Call &call, runtime::Context &cpu, CallReport &report) {
-  Result<Outputs> expected = run(call.session, cpu);
-  if (!expected.ok())
-    return expected.status();
+  Outputs expected;
+  OGC_RETURN_IF_ERROR(run(call.session, cpu, expected));
   for (unsigned i = 0; i < call.expected.size(); ++i) {
-    Difference difference = compare(call.session.graph->outputs()->Get(i)->type(), call.expected[i], expected.value()[i]);
+    Difference difference = compare(call.session.graph->outputs()->Get(i)->type(), call.expected[i], expected[i]);
     if (difference.relativeL2 >= report.largestError) {
       report.largestError = difference.relativeL2;
       report.largestGraph = call.session.graph->id()->str();
@@ -55,7 +57,7 @@ Status compareWithCpu(const Call &call, runtime::Context &cpu, CallReport &repor
 
 } // namespace
 
-Result<CallReport> callRandomly(const SessionOptions &options, size_t calls, bool againstCpu) {
+Result<CallReport> callRandomly(const SessionOptions &options, size_t calls, double seconds, bool againstCpu) {
   Result<std::shared_ptr<const format::Bundle>> bundle = format::Bundle::open(options.bundle);
   if (!bundle.ok())
     return bundle.status();
@@ -83,10 +85,7 @@ Result<CallReport> callRandomly(const SessionOptions &options, size_t calls, boo
       return alone.status();
     for (uint64_t set = 0; set < inputSets; ++set) {
       Call call{makeSession(bundle.value(), graph, set, options), {}};
-      Result<Outputs> outputs = run(call.session, *alone.value());
-      if (!outputs.ok())
-        return outputs.status();
-      call.expected = std::move(outputs.value());
+      OGC_RETURN_IF_ERROR(run(call.session, *alone.value(), call.expected));
       if (cpu && set == 0)
         OGC_RETURN_IF_ERROR(compareWithCpu(call, *cpu, report));
       known.push_back(std::move(call));
@@ -97,20 +96,20 @@ Result<CallReport> callRandomly(const SessionOptions &options, size_t calls, boo
   if (!context.ok())
     return context.status();
   runtime::Random random(options.seed + 1);
-  auto begin = std::chrono::steady_clock::now();
+  Clock::time_point begin = Clock::now();
+  Outputs outputs;
   for (; report.calls < calls && !known.empty(); ++report.calls) {
     const Call &call = known[random.below(known.size())];
-    Result<Outputs> outputs = run(call.session, *context.value());
-    if (!outputs.ok())
-      return outputs.status();
-    if (outputs.value() == call.expected)
+    if (seconds > 0 && secondsSince(begin) > seconds)
+      break;
+    OGC_RETURN_IF_ERROR(run(call.session, *context.value(), outputs));
+    if (outputs == call.expected)
       continue;
     report.failure = "call " + std::to_string(report.calls) + ", of graph '" + call.session.graph->id()->str() +
                      "', has other bits than the graph alone";
     break;
   }
-  report.secondsPerCall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() /
-                          static_cast<double>(std::max<size_t>(report.calls, 1));
+  report.secondsPerCall = secondsSince(begin) / static_cast<double>(std::max<size_t>(report.calls, 1));
   report.execStats = engine.value()->execStats();
   return report;
 }

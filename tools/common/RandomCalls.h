@@ -16,10 +16,10 @@ struct CallReport {
   runtime::ExecStats execStats; // of the whole report
 };
 
-/// Calls random graphs of the bundle `calls` times in one context on the device, each with one of several sets of inputs of its
-/// own. Every result must have the bits that the same graph gives in a context in which nothing else runs. With `againstCpu`,
-/// these are compared with the cpu target too.
-Result<CallReport> callRandomly(const SessionOptions &options, size_t calls, bool againstCpu);
+/// Calls random graphs of the bundle `calls` times, and, other than 0, no longer than `seconds`, in one context on the device,
+/// each with one of several sets of inputs of its own. Every result must have the bits that the same graph gives in a context in
+/// which nothing else runs. With `againstCpu`, these are compared with the cpu target too.
+Result<CallReport> callRandomly(const SessionOptions &options, size_t calls, double seconds, bool againstCpu);
 
 } // namespace ogc::tools
 

@@ -239,15 +239,19 @@ Status resetAndUpload(const Session &session, runtime::Context &context) {
   return uploadInputs(session, context);
 }
 
-Result<std::vector<std::vector<std::byte>>> downloadOutputs(const Session &session, runtime::Context &context) {
-  std::vector<std::vector<std::byte>> outputs;
-  for (const fb::Binding *binding : *session.graph->outputs())
-    outputs.emplace_back(binding->slice()->size_bytes());
+Status downloadOutputs(const Session &session, runtime::Context &context, std::vector<std::vector<std::byte>> &outputs) {
+  outputs.resize(session.graph->outputs()->size());
   for (unsigned i = 0; i < outputs.size(); ++i) {
     const fb::Slice &slice = *session.graph->outputs()->Get(i)->slice();
+    outputs[i].resize(slice.size_bytes());
     OGC_RETURN_IF_ERROR(context.copyOut(slice.section(), slice.offset_bytes(), outputs[i].data(), slice.size_bytes()));
   }
-  OGC_RETURN_IF_ERROR(context.synchronize());
+  return context.synchronize();
+}
+
+Result<std::vector<std::vector<std::byte>>> downloadOutputs(const Session &session, runtime::Context &context) {
+  std::vector<std::vector<std::byte>> outputs;
+  OGC_RETURN_IF_ERROR(downloadOutputs(session, context, outputs));
   return outputs;
 }
 

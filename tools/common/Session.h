@@ -57,6 +57,9 @@ Status resetAndUpload(const Session &session, runtime::Context &context);
 /// Copies the outputs to the host and waits.
 Result<std::vector<std::vector<std::byte>>> downloadOutputs(const Session &session, runtime::Context &context);
 
+/// The same, into `outputs`, whose memory is used again.
+Status downloadOutputs(const Session &session, runtime::Context &context, std::vector<std::vector<std::byte>> &outputs);
+
 /// Draws values for a binding: floats from N(0, 1), bool from {0, 1}, integers from [0, intRange). The default range of 2 is safe
 /// for token ids, indices and masks alike.
 std::vector<std::byte> drawInput(const fb::Binding &binding, uint64_t seed, uint64_t intRange);

@@ -26,6 +26,7 @@ struct VerifyOptions : SessionOptions {
   unsigned randomOrders = 0, replays = 1, randomCalls = 0;
   bool poison = false, nodes = false, newInputs = false, json = false;
   double tolerance = 0; // 0: by precision
+  double seconds = 0;   // of random calls; 0: no limit
 };
 
 /// One check: what, whether it held, and a number or a reason.
@@ -50,6 +51,7 @@ private:
   /// One run; the scratch and the outputs are filled with 0xFF before where `poison`.
   Result<Outputs> runOnce(runtime::Context &context, bool poison) { return runOnce(session_, context, poison); }
   Result<Outputs> runOnce(const Session &session, runtime::Context &context, bool poison);
+  Status runInto(const Session &session, runtime::Context &context, bool poison, Outputs &outputs);
   Status checkNewInputs(runtime::Context &context, runtime::Context &cpu, const Outputs &before);
   Status checkOrders(runtime::Context &context);
   Status checkSame(runtime::Context &context, const Outputs &expected, unsigned times, bool poison, const std::string &what);
@@ -64,13 +66,19 @@ private:
 };
 
 Result<Outputs> Verifier::runOnce(const Session &session, runtime::Context &context, bool poison) {
+  Outputs outputs;
+  OGC_RETURN_IF_ERROR(runInto(session, context, poison, outputs));
+  return outputs;
+}
+
+Status Verifier::runInto(const Session &session, runtime::Context &context, bool poison, Outputs &outputs) {
   OGC_RETURN_IF_ERROR(resetAndUpload(session, context));
   if (poison) {
     OGC_RETURN_IF_ERROR(context.fill(fb::Section::Scratch, 0xFF));
     OGC_RETURN_IF_ERROR(context.fill(fb::Section::Outputs, 0xFF));
   }
   OGC_RETURN_IF_ERROR(context.launch(session_.graphIndex));
-  return downloadOutputs(session_, context);
+  return downloadOutputs(session_, context, outputs);
 }
 
 void Verifier::requireEqual(const Outputs &actual, const Outputs &expected, const std::string &what) {
@@ -91,11 +99,10 @@ void Verifier::requireEqual(const Outputs &actual, const Outputs &expected, cons
 Status Verifier::checkSame(runtime::Context &context, const Outputs &expected, unsigned times, bool poison,
                            const std::string &what) {
   size_t before = checks_.size();
+  Outputs again;
   for (unsigned i = 0; i < times && checks_.size() == before; ++i) {
-    Result<Outputs> again = runOnce(context, poison);
-    if (!again.ok())
-      return again.status();
-    requireEqual(again.value(), expected, what);
+    OGC_RETURN_IF_ERROR(runInto(session_, context, poison, again));
+    requireEqual(again, expected, what);
   }
   if (checks_.size() == before)
     checks_.push_back({what, true, "same bits", {}});
@@ -105,13 +112,12 @@ Status Verifier::checkSame(runtime::Context &context, const Outputs &expected, u
 Status Verifier::checkOrders(runtime::Context &context) {
   std::string what = std::to_string(options_.randomOrders) + " random orders";
   size_t before = checks_.size();
+  Outputs outputs;
   for (unsigned i = 0; i < options_.randomOrders && checks_.size() == before; ++i) {
     uint64_t seed = options_.seed + i + 1;
     OGC_RETURN_IF_ERROR(context.setOrder(seed));
-    Result<Outputs> outputs = runOnce(context, options_.poison);
-    if (!outputs.ok())
-      return outputs.status();
-    requireEqual(outputs.value(), reference_, "random order of seed " + std::to_string(seed));
+    OGC_RETURN_IF_ERROR(runInto(session_, context, options_.poison, outputs));
+    requireEqual(outputs, reference_, "random order of seed " + std::to_string(seed));
   }
   if (checks_.size() == before)
     checks_.push_back({what, true, "same bits", {}});
@@ -214,7 +220,7 @@ void printJson(const Verifier &verifier, const VerifyOptions &options, bool pass
 
 /// All graphs of the bundle in one context.
 Status verifyCalls(const VerifyOptions &options) {
-  Result<CallReport> result = callRandomly(options, options.randomCalls, options.device != "cpu");
+  Result<CallReport> result = callRandomly(options, options.randomCalls, options.seconds, options.device != "cpu");
   if (!result.ok())
     return result.status();
   const CallReport &report = result.value();
@@ -276,6 +282,7 @@ void addVerifyCommand(CLI::App &app, int &exitCode) {
   command->add_flag("--nodes", options->nodes, "also runs the nodes one by one on equal inputs and compares what each writes");
   command->add_option("--random-calls", options->randomCalls,
                       "calls random graphs of the bundle this many times in one context; each must give the bits it gives alone");
+  command->add_option("--seconds", options->seconds, "ends the random calls after this time, with fewer calls");
   command->add_flag("--new-inputs", options->newInputs,
                     "then writes other random inputs into the same buffers and compares the next run");
   command->add_option("--tolerance", options->tolerance,
