@@ -37,6 +37,13 @@ def one_row():
     return nodes, {"x": (F32, (1, 12)), "r": (F32, (1, 9))}, {"y": (F32, (1, 9))}, weights(w=(12, 9), b=(9,))
 
 
+def side_by_side():
+    """Products in branches: their workspaces lie apart from each other and from what lives on."""
+    nodes = [node("MatMul", "x w1", "a"), node("MatMul", "z w2", "b"), node("Softmax", "a", "c", axis=-1), node("Softmax", "b", "d", axis=-1),
+             node("MatMul", "c w3", "e"), node("MatMul", "d w4", "f"), node("MatMul", "e f", "y")]
+    return nodes, {"x": (F32, (16, 20)), "z": (F32, (16, 20))}, {"y": (F32, (16, 16))}, weights(w1=(20, 33), w2=(20, 33), w3=(33, 16), w4=(33, 16))
+
+
 def not_the_library_s():
     """An activation after a residual, and a square."""
     nodes = [node("MatMul", "x w", "a"), node("Add", "a r", "b"), node("Relu", "b", "c"), node("MatMul", "c w", "d"), node("Mul", "d d", "y")]
@@ -44,7 +51,7 @@ def not_the_library_s():
 
 
 # Graph -> gemm nodes in f32 and in 16 bits, where a result that goes to an f32 output has no bias or residual of its own type.
-GRAPHS = {perceptron: (3, 2), batched: (2, 2), one_row: (1, 0), not_the_library_s: (0, 0)}
+GRAPHS = {perceptron: (3, 2), batched: (2, 2), one_row: (1, 0), side_by_side: (5, 5), not_the_library_s: (0, 0)}
 
 
 @pytest.mark.parametrize("precision", ["fp32", "tf32", "fp16", "bf16"])

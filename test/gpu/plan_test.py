@@ -45,6 +45,17 @@ def check_model(ogc, folder, model, options):
     return all(same.values())
 
 
+def check_library(ogc, folder, model, options):
+    """Products by cuBLASLt, whose workspaces lie in the arena among buffers that live on."""
+    bundle = folder / f"{model}-library.ogc"
+    ogc("compile", harness.shared_model(model), "-o", bundle, "--target", options.target, "--precision", PRECISION, "--gemm", "cublaslt")
+    ogc.verify(bundle, "--replays", 200, "--poison", "--tolerance", TOLERANCE, device=options.device)
+    (facts,) = ogc.inspect(bundle)["graphs"]
+    print(f"{model} with products by cuBLASLt: 200 replays with equal bits, as the cpu target; {facts['nodes']['gemm']} products, "
+          f"scratch {facts['arena']['peak_bytes']} of {facts['arena']['bound_bytes']}", flush=True)
+    return facts["nodes"]["gemm"] > 0
+
+
 def check_states(ogc, folder, options):
     """64 steps of the decoder of the end-to-end tests equal onnxruntime step by step."""
     import onnx
@@ -71,6 +82,7 @@ def parse_options():
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--target", default="sm_90,cpu")
     parser.add_argument("--seconds", type=float, default=600, help="what was not begun by then is left out, and said so")
+    parser.add_argument("--library", default="bert_base", help="the model that is also compiled with products by cuBLASLt")
     parser.add_argument("--full", action="store_true", help="also compares with full edges only")
     parser.add_argument("--times", action="store_true", help="also measures, one model after the other")
     return parser.parse_args()
@@ -101,6 +113,8 @@ def main():
             if way != "full" or options.full:
                 guarded(f"compile {model} {way}", lambda: compile_model(model, way))
         guarded(model, lambda: check_model(ogc, folder, model, options))
+        if model == options.library:
+            guarded(f"{model} by cuBLASLt", lambda: check_library(ogc, folder, model, options))
 
     with concurrent.futures.ThreadPoolExecutor(1 if options.times else max(1, (os.cpu_count() or 4) // 3)) as pool:
         list(pool.map(check_all, models))
