@@ -76,7 +76,10 @@ Zeros as rows may give infinities or NaN in the rows that are cut off, never in 
 ## Proof of a bundle
 
 `ogc verify --random-calls N` calls the graphs of a bundle in random order in one context, each with inputs of its own; every result must have the bits that the
-graph gives alone. On a GPU these are compared with the cpu target too. `scripts/gpu_shapes.sh` does this for 20 IDs of `bert_base_dyn`.
+graph gives alone. On a GPU these are compared with the cpu target too. `scripts/gpu_shapes.py` does this for 20 IDs of `bert_base_dyn` in fp16 (batch 1, 2, 4, 8 × seq 32, 64, 128, 256, 512), on a GPU
+(`gpu_shapes.sh`) or with `--device cpu`; it compares every ID, and padded calls, with onnxruntime, checks the bundle (weights once, scratch within 1.02 of the bound of the
+largest ID, at most 40 MB beside the weights), and with `--one` that planning takes at most four times that of one ID. On the cpu: relative errors up to 1.9e-3,
+weights of 224.0 MB as for one ID, 3.2 MB beside them, scratch at its bound, 2.4 times the planning of one ID, 100 random calls with the bits of each graph alone.
 
 @@ ogc verify m.ogc --random-calls 1000
 
