@@ -64,8 +64,9 @@ that is larger along named dimensions whose padding is proved safe. Its inputs a
 A call with 3 rows may run in the graph for 4 when no value of the first three rows depends on the fourth. The compiler proves this for every named
 dimension of the inputs (`ogc-prove-padding`, `compiler/analysis/PaddingSafety.h`): it lowers the model for two sizes of the dimension and compares them
 operation by operation. The dimension is where the sizes differ. Every operation must keep positions along it apart, and constants must agree on the
-positions that both have, so that a factor computed from the size is found. Outputs must have the same form for size 1. What is not known to keep
-positions apart is refused. The answer is in the bundle; `ogc explain` prints it for a model or a bundle:
+positions that both have, so that a factor computed from the size is found. Arithmetic on the size that two sizes agree on and others do not, such as a
+quotient, a limit or a condition, is found by trying every size up to the largest one of the bundle (`ogc-trace-sizes`). Outputs must have the same form for
+size 1. What is not known to keep positions apart is refused. The answer is in the bundle; `ogc explain` prints it for a model or a bundle:
 
 @@ ogc explain m.onnx
 @@ ogc explain mean.onnx --symbol batch

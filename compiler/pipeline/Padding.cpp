@@ -8,6 +8,9 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <map>
 
 namespace ogc {
 
@@ -18,14 +21,17 @@ namespace {
 /// Finds out about one symbol.
 class Prover {
 public:
-  Prover(ModuleOp generic, func::FuncOp graph, const CompileOptions &options, StringRef symbol, int64_t size)
-      : generic(generic), graph(graph), options(options), symbol(symbol), size(std::max<int64_t>(size, 2)) {}
+  Prover(ModuleOp generic, func::FuncOp graph, const CompileOptions &options, StringRef symbol)
+      : generic(generic), graph(graph), options(options), symbol(symbol),
+        size(std::max<int64_t>(specialize::sizeOfSymbol(graph, symbol).value_or(2), 2)) {}
 
   DictionaryAttr prove() {
     // A table may end at the size asked for, so the smaller neighbour is tried too. Sizes that happen to be those of other
-    // dimensions let the compiler merge what belongs apart for others: primes are tried last.
+    // dimensions let the compiler merge what belongs apart for others: primes are tried last. What is whole for a size is so for
+    // smaller ones (a slice up to 100), not for larger ones.
+    int64_t prime = nextPrime(std::max<int64_t>(size, 11));
     DictionaryAttr first;
-    for (auto [small, large] : {std::pair(size, size + 1), std::pair(size - 1, size), std::pair<int64_t, int64_t>(11, 13)}) {
+    for (auto [small, large] : {std::pair(size, size + 1), std::pair(size - 1, size), std::pair(prime, nextPrime(prime + 1))}) {
       DictionaryAttr answer = small < 2 ? DictionaryAttr() : compare(small, large);
       if (answer && answer.getAs<BoolAttr>("safe").getValue())
         return checkOne(answer);
@@ -34,20 +40,32 @@ public:
     return first ? first : refuse("the model does not compile for its neighbours: " + firstError);
   }
 
-private:
-  DictionaryAttr refuse(const Twine &reason) {
+  DictionaryAttr refuse(const Twine &reason, StringRef operatorType = "", StringRef node = "") {
     Builder builder(graph.getContext());
     return builder.getDictionaryAttr({
         builder.getNamedAttr("symbol", builder.getStringAttr(symbol)),
         builder.getNamedAttr("safe", builder.getBoolAttr(false)),
         builder.getNamedAttr("cuts", builder.getArrayAttr({})),
-        builder.getNamedAttr("operator", builder.getStringAttr("")),
-        builder.getNamedAttr("node", builder.getStringAttr("")),
+        builder.getNamedAttr("operator", builder.getStringAttr(operatorType)),
+        builder.getNamedAttr("node", builder.getStringAttr(node)),
         builder.getNamedAttr("reason", builder.getStringAttr(reason)),
     });
   }
 
-  /// The sizes of the first graph, but `n` for the symbol.
+private:
+  static int64_t nextPrime(int64_t from) {
+    auto isPrime = [](int64_t n) {
+      for (int64_t factor = 2; factor * factor <= n; ++factor)
+        if (n % factor == 0)
+          return false;
+      return true;
+    };
+    while (!isPrime(from))
+      ++from;
+    return from;
+  }
+
+  /// The sizes of the graph, but `n` for the symbol.
   std::string shapesFor(int64_t n) {
     std::string text = "n" + std::to_string(n) + ": ";
     for (unsigned i = 0; i < graph.getNumArguments(); ++i) {
@@ -94,7 +112,27 @@ private:
       prove.symbol = symbol.str();
       manager.addPass(specialize::createProvePadding(prove));
     });
-    return module ? module->getOperation()->getAttrOfType<DictionaryAttr>("ogc.padding") : DictionaryAttr();
+    auto answer = module ? module->getOperation()->getAttrOfType<DictionaryAttr>("ogc.padding") : DictionaryAttr();
+    return answer && answer.getAs<BoolAttr>("safe").getValue() ? checkSteps(answer, small, large) : answer;
+  }
+
+  /// Two sizes may agree where others do not: a condition, a quotient, a limit.
+  DictionaryAttr checkSteps(DictionaryAttr answer, int64_t small, int64_t large) {
+    OwningOpRef<ModuleOp> module = compileFor({small, large}, {}, [&](OpPassManager &manager) {
+      specialize::SpecializeShapesOptions specialize;
+      specialize.shapes = shapesFor(small) + ";" + shapesFor(large);
+      manager.addPass(specialize::createSpecializeShapes(specialize));
+      specialize::TraceSizesOptions trace;
+      trace.symbol = symbol.str();
+      trace.largest = large;
+      manager.addPass(specialize::createTraceSizes(trace));
+    });
+    if (!module)
+      return DictionaryAttr();
+    auto step = module->getOperation()->getAttrOfType<DictionaryAttr>("ogc.size_step");
+    return step ? refuse("computes with its size", step.getAs<StringAttr>("operator").getValue(),
+                         step.getAs<StringAttr>("node").getValue())
+                : answer;
   }
 
   /// Size 1 is special: it broadcasts, and it can be squeezed away. The outputs must have the same form there.
@@ -126,25 +164,55 @@ private:
   std::string firstError;
 };
 
+/// The graphs to prove a symbol for: the largest one of those that have the same other symbols of size 1, which broadcast and
+/// merge.
+SmallVector<func::FuncOp> chooseGraphs(ArrayRef<func::FuncOp> graphs, StringRef symbol) {
+  std::map<std::vector<bool>, func::FuncOp> largest;
+  for (func::FuncOp graph : graphs) {
+    std::vector<bool> ones;
+    for (NamedAttribute other : graph->getAttrOfType<DictionaryAttr>("ogc.symbols").getValue())
+      ones.push_back(other.getName() != symbol && specialize::sizeOfSymbol(graph, other.getName().getValue()) == 1);
+    func::FuncOp &known = largest.try_emplace(ones, graph).first->second;
+    if (specialize::sizeOfSymbol(graph, symbol) > specialize::sizeOfSymbol(known, symbol))
+      known = graph;
+  }
+  SmallVector<func::FuncOp> chosen;
+  for (auto &[ones, graph] : largest)
+    chosen.push_back(graph);
+  return chosen;
+}
+
+/// The first refusal; safe where all graphs agree on what the outputs look like.
+DictionaryAttr proveSymbol(ModuleOp generic, ArrayRef<func::FuncOp> graphs, const CompileOptions &options, StringRef symbol) {
+  DictionaryAttr answer;
+  for (func::FuncOp graph : chooseGraphs(graphs, symbol)) {
+    Prover prover(generic, graph, options, symbol);
+    DictionaryAttr next = prover.prove();
+    if (!next.getAs<BoolAttr>("safe").getValue())
+      return next;
+    if (answer && answer != next)
+      return prover.refuse("the outputs hold its positions in other places in other graphs");
+    answer = next;
+  }
+  return answer;
+}
+
 } // namespace
 
 ArrayAttr provePadding(ModuleOp generic, ModuleOp specialized, const CompileOptions &options) {
   SmallVector<Attribute> answers;
-  auto graphs = specialized.getOps<func::FuncOp>();
-  if (!graphs.empty()) {
-    func::FuncOp graph = *graphs.begin();
-    auto sizes = graph->getAttrOfType<DictionaryAttr>("ogc.symbols");
-    for (unsigned i = 0; sizes && i < graph.getNumArguments(); ++i)
-      if (auto symbols = graph.getArgAttrOfType<ArrayAttr>(i, "onnx.symbols"))
-        for (auto symbol : symbols.getAsRange<StringAttr>()) {
-          auto size = dyn_cast_or_null<IntegerAttr>(sizes.get(symbol.getValue()));
-          bool isKnown = llvm::any_of(answers, [&](Attribute answer) {
-            return cast<DictionaryAttr>(answer).getAs<StringAttr>("symbol").getValue() == symbol.getValue();
-          });
-          if (size && !isKnown)
-            answers.push_back(Prover(generic, graph, options, symbol.getValue(), size.getInt()).prove());
-        }
-  }
+  SmallVector<func::FuncOp> graphs;
+  for (auto graph : specialized.getOps<func::FuncOp>())
+    if (graph->hasAttrOfType<DictionaryAttr>("ogc.symbols"))
+      graphs.push_back(graph);
+  llvm::SmallSetVector<StringAttr, 4> names;
+  for (unsigned i = 0; !graphs.empty() && i < graphs.front().getNumArguments(); ++i)
+    if (auto symbols = graphs.front().getArgAttrOfType<ArrayAttr>(i, "onnx.symbols"))
+      for (auto symbol : symbols.getAsRange<StringAttr>())
+        if (specialize::sizeOfSymbol(graphs.front(), symbol.getValue()))
+          names.insert(symbol);
+  for (StringAttr name : names)
+    answers.push_back(proveSymbol(generic, graphs, options, name.getValue()));
   return ArrayAttr::get(specialized.getContext(), answers);
 }
 

@@ -116,9 +116,12 @@ def check_outputs(actual, expected, tolerance):
     assert all(error <= tolerance for error in errors.values()), f"relative errors {errors}, allowed {tolerance}"
 
 
-def reference(model, inputs):
-    """The outputs of onnxruntime on the CPU, by name. `model` is a path or a ModelProto."""
+def reference(model, inputs, optimize=True):
+    """The outputs of onnxruntime on the CPU, by name. `model` is a path or a ModelProto. Not everything that its optimizer does is right: it
+    takes a transposed matrix times a vector for the matrix as it lies."""
     options = onnxruntime.SessionOptions()
+    if not optimize:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
     source = model.SerializeToString() if isinstance(model, onnx.ModelProto) else str(model)

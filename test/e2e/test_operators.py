@@ -153,6 +153,8 @@ case("Split", f(6, 5), ints(1, 4), name="sizes", outputs=2, axis=1, constants=[1
 case("Slice", f(8, 9), ints(1, -3), ints(7, 100), ints(0, 1), ints(2, 1), constants=[1, 2, 3, 4])
 case("Slice", f(5, 24), ints(0), ints(16), ints(1), name="front columns", constants=[1, 2, 3])
 case("Slice", f(8, 9), ints(-1), ints(-100), ints(1), ints(-2), name="backwards", constants=[1, 2, 3, 4])
+case("Slice", f(3, 8, 9, 5), ints(0, -1, 7, 2), ints(1, -100, 0, 1), ints(0, 2, 1, 3), ints(1, -2, -3, -1), name="backwards in parts", constants=[1, 2, 3, 4])
+case("Slice", f(3, 5), ints(0, 2), ints(2, 3), ints(0, 1), ints(1, -1), name="backwards without elements", constants=[1, 2, 3, 4])
 case("Pad", f(2, 3), ints(0, 1, 2, 0), F32(1.5), constants=[1, 2])
 for mode in ("reflect", "edge"):
     case("Pad", f(4, 5), ints(1, 2, 1, 0), name=mode, constants=[1], mode=mode)

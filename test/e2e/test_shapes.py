@@ -160,6 +160,46 @@ def test_rows_that_mix(ogc, tmp_path, op):
     refused(lambda: ogc.run(bundle, rows(3, 4)), "3x4")
 
 
+@pytest.mark.parametrize("op, limit", [("Div", 8), ("Min", 4), ("Min", 2), ("Greater", 4), ("Greater", 1), ("Equal", 5)])
+def test_steps_of_the_size(ogc, tmp_path, op, limit):
+    """Arithmetic on the size that two neighbouring sizes agree on, and others do not."""
+    nodes = [node("Shape", "x", "s", end=1), node(op, "s limit", "q"), node("Cast", "q", "f", to=F32), node("Mul", "x f", "y")]
+    path = save(tmp_path, nodes, {"x": (F32, ("batch", 4))}, {"y": (F32, None)}, {"limit": np.array([limit])})
+    bundle = ogc.compile(path, tmp_path / "m.ogc", "batch=9")
+    assert f"{op} node 'the {op}' computes with its size" in ogc("explain", bundle)
+    refused(lambda: ogc.run(bundle, rows(limit, 4)), f"{limit}x4")
+
+
+def test_steps_that_no_call_reaches(ogc, tmp_path):
+    """A limit outside of the sizes of all graphs is none; a larger graph makes it one."""
+    nodes = [node("Shape", "x", "s", end=1), node("Max", "s limit", "q"), node("Cast", "q", "f", to=F32), node("Mul", "x f", "y")]
+    path = save(tmp_path, nodes, {"x": (F32, ("batch", 4))}, {"y": (F32, None)}, {"limit": np.array([20])})
+    bundle = ogc.compile(path, tmp_path / "m.ogc", "batch=9")
+    check(ogc, bundle, path, rows(3, 4))
+    bundle = ogc.compile(path, tmp_path / "n.ogc", "batch=9,30")
+    assert "computes with its size" in ogc("explain", bundle)
+
+
+def test_parts_that_are_whole_in_small_graphs(ogc, tmp_path):
+    """The last six rows are all of them in one graph, not in the other."""
+    path = save(tmp_path, [node("Slice", "x from to", "y")], {"x": (F32, ("batch", 4))}, {"y": (F32, None)}, {"from": np.array([-6]), "to": np.array([99])})
+    bundle = ogc.compile(path, tmp_path / "m.ogc", "batch=3,8")
+    assert "not safe: Slice node 'the Slice'" in ogc("explain", bundle)
+    refused(lambda: ogc.run(bundle, rows(5, 4)), "5x4")
+    check(ogc, ogc.compile(path, tmp_path / "n.ogc", "batch=3,6"), path, rows(5, 4))
+    prefix = save(tmp_path, [node("Slice", "x from to", "y")], {"x": (F32, ("batch", 4))}, {"y": (F32, None)}, {"from": np.array([0]), "to": np.array([15])})
+    assert "takes some positions out" in ogc("explain", ogc.compile(prefix, tmp_path / "p.ogc", "batch=20"))
+
+
+def test_pieces_that_are_one_for_size_1(ogc, tmp_path):
+    """Rows of several batches lie in pieces, whichever graph comes first."""
+    path = save(tmp_path, [node("Reshape", "x all", "y")], {"x": (F32, ("batch", "seq"))}, {"y": (F32, None)}, {"all": np.array([-1])})
+    for shapes in (["batch=1 seq=4", "batch=2 seq=4"], ["batch=1 seq=8", "batch=2 seq=4"]):
+        bundle = ogc.compile(path, tmp_path / "m.ogc", shapes)
+        assert "Reshape node 'the Reshape' makes an output that holds the positions in more than one piece" in ogc("explain", bundle, "--symbol", "seq")
+        refused(lambda bundle=bundle: ogc.run(bundle, rows(2, 3)), "2x3")
+
+
 def test_squeezed_rows(ogc, tmp_path):
     """A size of 1 that disappears is another output, so that it cannot run in a larger graph."""
     path = save(tmp_path, [node("Squeeze", "x", "y")], {"x": (F32, ("batch", 4))}, {"y": (F32, None)})

@@ -333,11 +333,21 @@ Value convertFloat(Builder &b, Value v, Type element) {
 }
 
 Value stridedRead(Builder &b, Value v, ArrayRef<int64_t> offsets, ArrayRef<int64_t> sizes, ArrayRef<int64_t> steps) {
-  if (numElements(sizes) == 0 || llvm::all_of(steps, [](int64_t step) { return step > 0; }))
+  if (numElements(sizes) == 0)
+    return empty(b, sizes, elementOf(v));
+  if (llvm::all_of(steps, [](int64_t step) { return step > 0; }))
     return slice(b, v, offsets, sizes, steps);
+  // What is read forwards is a slice; a loop nest runs along whole dimensions of that, and backwards along the others.
+  Shape firsts(sizes.size(), 0), parts(shapeOf(v)), forward(sizes.size(), 1);
   SmallVector<AffineExpr> exprs;
-  for (size_t d = 0; d < sizes.size(); ++d)
-    exprs.push_back(getAffineDimExpr(static_cast<unsigned>(d), b.getContext()) * steps[d] + offsets[d]);
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    AffineExpr loop = getAffineDimExpr(static_cast<unsigned>(d), b.getContext());
+    bool isBackward = steps[d] < 0 && sizes[d] > 1;
+    exprs.push_back(isBackward ? loop * steps[d] + offsets[d] : loop);
+    if (!isBackward)
+      firsts[d] = offsets[d], parts[d] = sizes[d], forward[d] = std::max<int64_t>(steps[d], 1);
+  }
+  v = slice(b, v, firsts, parts, forward);
   AffineMap map = AffineMap::get(static_cast<unsigned>(sizes.size()), 0, exprs, b.getContext());
   return mapElements(b, sizes, elementOf(v), {{v, map}}, [](Scalar &, ValueRange x) { return x[0]; }, /*widen=*/false);
 }

@@ -13,10 +13,12 @@ namespace ogc::specialize {
 
 namespace {
 
-bool replaceByConstants(Operation *op) {
+bool replaceByConstants(Operation *op, FoldListener listener) {
   std::optional<SmallVector<ElementsAttr>> values = foldOperator(onnx::OnnxOp(op));
   if (!values)
     return false;
+  if (listener)
+    listener(op, *values);
   OpBuilder builder(op);
   SmallVector<Value> constants;
   for (ElementsAttr value : *values)
@@ -29,6 +31,8 @@ bool replaceByConstants(Operation *op) {
 /// Walks a function in program order.
 class ShapeFolder {
 public:
+  explicit ShapeFolder(FoldListener listener) : listener(listener) {}
+
   LogicalResult fold(Block &block) { return foldRange(block, nullptr, nullptr); }
 
 private:
@@ -54,7 +58,7 @@ private:
       }
       if (failed(onnx::inferTypes(op)))
         result = failure();
-      else if (replaceByConstants(op))
+      else if (replaceByConstants(op, listener))
         previous = mark; // the constants are visited next, and skipped
     }
   }
@@ -81,6 +85,7 @@ private:
     return success();
   }
 
+  FoldListener listener;
   Unroller unroller{[this](Block &block, Operation *previous, Operation *end) { return foldRange(block, previous, end); }};
 };
 
@@ -100,13 +105,11 @@ struct FoldShapesPass : impl::FoldShapesBase<FoldShapesPass> {
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
-    if (failed(ShapeFolder().fold(function.front()))) {
+    if (failed(foldShapes(function))) {
       if (std::string sizes = describeSizes(function); !sizes.empty())
         function.emitError() << sizes << " does not fit the model";
       return signalPassFailure();
     }
-    auto terminator = function.front().getTerminator();
-    function.setFunctionType(FunctionType::get(&getContext(), function.getArgumentTypes(), terminator->getOperandTypes()));
     // Constants that fed folded operators only.
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.front())))
       if (op.use_empty() && isa<onnx::ConstantOp, onnx::AbsentOp>(op))
@@ -115,4 +118,13 @@ struct FoldShapesPass : impl::FoldShapesBase<FoldShapesPass> {
 };
 
 } // namespace
+
+LogicalResult foldShapes(func::FuncOp function, FoldListener listener) {
+  if (failed(ShapeFolder(listener).fold(function.front())))
+    return failure();
+  auto terminator = function.front().getTerminator();
+  function.setFunctionType(FunctionType::get(function.getContext(), function.getArgumentTypes(), terminator->getOperandTypes()));
+  return success();
+}
+
 } // namespace ogc::specialize

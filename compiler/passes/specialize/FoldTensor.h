@@ -42,6 +42,9 @@ void forEachPosition(llvm::ArrayRef<int64_t> shape, llvm::function_ref<void(llvm
 /// Operators that move elements (Gather, Slice, Concat, …). Nothing when the operator is another or the operands are out of
 /// range. `inputs` holds null for absent operands.
 std::optional<Tensors> foldMovement(const onnx::OnnxOp &op, llvm::ArrayRef<std::optional<Tensor>> inputs);
+/// What an operator with these operands gives, by either of them or by the type of its operand alone; nothing where none knows
+/// it.
+std::optional<Tensors> evaluateOperator(const onnx::OnnxOp &op, llvm::ArrayRef<std::optional<Tensor>> inputs);
 /// Operators that compute element by element or reduce.
 std::optional<Tensors> foldArithmetic(const onnx::OnnxOp &op, llvm::ArrayRef<std::optional<Tensor>> inputs);
 

@@ -148,24 +148,27 @@ bool fits(const Tensor &tensor, RankedTensorType type) {
 
 } // namespace
 
+std::optional<Tensors> evaluateOperator(const onnx::OnnxOp &op, ArrayRef<std::optional<Tensor>> inputs) {
+  if (std::optional<Tensors> results = foldQuery(op))
+    return results;
+  for (int i = 0; i < op.numInputs(); ++i)
+    if (op.hasInput(i) && !inputs[i])
+      return std::nullopt;
+  if (std::optional<Tensors> results = foldMovement(op, inputs))
+    return results;
+  bool hasManyFloats = llvm::any_of(inputs, [](const std::optional<Tensor> &input) {
+    return input && input->isFloat() && static_cast<int64_t>(input->size()) > maxFoldedFloats;
+  });
+  return hasManyFloats ? std::nullopt : foldArithmetic(op, inputs);
+}
+
 std::optional<SmallVector<ElementsAttr>> foldOperator(onnx::OnnxOp op) {
   if (op->getNumRegions() || !hasSmallResults(op))
     return std::nullopt;
-  std::optional<Tensors> results = foldQuery(op);
-  if (!results) {
-    SmallVector<std::optional<Tensor>> inputs;
-    for (int i = 0; i < op.numInputs(); ++i) {
-      inputs.push_back(op.hasInput(i) ? loadTensor(op.input(i)) : std::nullopt);
-      if (op.hasInput(i) && !inputs.back())
-        return std::nullopt;
-    }
-    results = foldMovement(op, inputs);
-    bool hasManyFloats = llvm::any_of(inputs, [](const std::optional<Tensor> &input) {
-      return input && input->isFloat() && static_cast<int64_t>(input->size()) > maxFoldedFloats;
-    });
-    if (!results && !hasManyFloats)
-      results = foldArithmetic(op, inputs);
-  }
+  SmallVector<std::optional<Tensor>> inputs;
+  for (int i = 0; i < op.numInputs(); ++i)
+    inputs.push_back(op.hasInput(i) ? loadTensor(op.input(i)) : std::nullopt);
+  std::optional<Tensors> results = evaluateOperator(op, inputs);
   if (!results || static_cast<int>(results->size()) != op.numOutputs())
     return std::nullopt;
   SmallVector<ElementsAttr> attrs;

@@ -3,6 +3,7 @@
 #define OGC_PASSES_SPECIALIZE_FOLDER_H
 
 #include "compiler/dialect/onnx/OnnxOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace ogc::specialize {
 
@@ -14,6 +15,12 @@ constexpr int64_t maxFoldedFloats = 16;
 
 /// The results of an operator with known operands, or nothing when it cannot be folded here. Its result types must be inferred.
 std::optional<llvm::SmallVector<mlir::ElementsAttr>> foldOperator(onnx::OnnxOp op);
+
+/// Told of every operator that is folded, and its results, just before these take its place.
+using FoldListener = llvm::function_ref<void(mlir::Operation *, llvm::ArrayRef<mlir::ElementsAttr>)>;
+
+/// Infers all types of a function and evaluates its shape arithmetic.
+llvm::LogicalResult foldShapes(mlir::func::FuncOp function, FoldListener listener = {});
 
 } // namespace ogc::specialize
 

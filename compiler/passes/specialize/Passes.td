@@ -109,4 +109,22 @@ def ProvePadding : Pass<"ogc-prove-padding", "mlir::ModuleOp"> {
   let options = [Option<"symbol", "symbol", "std::string", "", "name of the dimension">];
 }
 
+def TraceSizes : Pass<"ogc-trace-sizes", "mlir::ModuleOp"> {
+  let summary = "find arithmetic on the size of a named dimension that makes steps";
+  let description = [{
+    The module holds two functions before `ogc-fold-shapes`, equal but for the size of `symbol` (`ogc.symbols`). Both are folded side by side.
+    An operator whose operands differ between them is tried with every size from 1 to `largest`, its operands taken from the straight line
+    through both; where its results leave the straight line through its own, the module gets `ogc.size_step`. Two sizes do not show such a step:
+    their results may be equal.
+
+    ```mlir
+    %size = "onnx.Shape"(%x) : (tensor<9x4xf32>) -> tensor<2xi64>    // 9 here, 10 there
+    %half = "onnx.Div"(%size, %eight)                                // 1 here, 1 there, but 0 for 7:
+    // ogc.size_step = {operator = "Div", node = "half"}
+    ```
+  }];
+  let options = [Option<"symbol", "symbol", "std::string", "", "name of the dimension">,
+                 Option<"largest", "largest", "int64_t", "64", "the largest size that counts">];
+}
+
 #endif

@@ -1,6 +1,7 @@
 //===- ProvePadding.cpp - may a named dimension be padded? ----------------===//
 #include "compiler/analysis/PaddingSafety.h"
 #include "compiler/passes/specialize/Passes.h"
+#include "compiler/passes/specialize/ShapeSpec.h"
 
 using namespace mlir;
 
@@ -11,12 +12,6 @@ namespace ogc::specialize {
 
 namespace {
 
-std::optional<int64_t> sizeOf(func::FuncOp function, StringRef symbol) {
-  auto symbols = function->getAttrOfType<DictionaryAttr>("ogc.symbols");
-  auto size = symbols ? dyn_cast_or_null<IntegerAttr>(symbols.get(symbol)) : IntegerAttr();
-  return size ? std::optional(size.getInt()) : std::nullopt;
-}
-
 struct ProvePaddingPass : impl::ProvePaddingBase<ProvePaddingPass> {
   using ProvePaddingBase::ProvePaddingBase;
 
@@ -24,8 +19,8 @@ struct ProvePaddingPass : impl::ProvePaddingBase<ProvePaddingPass> {
     auto functions = llvm::to_vector(getOperation().getOps<func::FuncOp>());
     std::optional<int64_t> small, large;
     if (functions.size() == 2) {
-      small = sizeOf(functions[0], symbol);
-      large = sizeOf(functions[1], symbol);
+      small = sizeOfSymbol(functions[0], symbol);
+      large = sizeOfSymbol(functions[1], symbol);
     }
     if (!small || !large || *small < 2 || *small >= *large) {
       getOperation().emitError() << "expected two functions of sizes 2 <= a < b of symbol '" << symbol << "'";

@@ -159,6 +159,12 @@ std::string toValidID(StringRef text) {
   return id;
 }
 
+std::optional<int64_t> sizeOfSymbol(mlir::func::FuncOp function, StringRef symbol) {
+  auto symbols = function->getAttrOfType<mlir::DictionaryAttr>("ogc.symbols");
+  auto size = symbols ? mlir::dyn_cast_or_null<mlir::IntegerAttr>(symbols.get(symbol)) : mlir::IntegerAttr();
+  return size ? std::optional(size.getInt()) : std::nullopt;
+}
+
 std::string shapeText(llvm::ArrayRef<int64_t> shape) {
   return shape.empty() ? "scalar" : llvm::join(llvm::map_range(shape, [](int64_t size) { return std::to_string(size); }), "x");
 }

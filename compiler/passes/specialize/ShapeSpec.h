@@ -6,6 +6,7 @@
 #ifndef OGC_PASSES_SPECIALIZE_SHAPESPEC_H
 #define OGC_PASSES_SPECIALIZE_SHAPESPEC_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
@@ -60,6 +61,9 @@ bool isValidID(llvm::StringRef id);
 
 /// `text` with everything that no graph ID may hold replaced by '_'.
 std::string toValidID(llvm::StringRef text);
+
+/// The size that a specialized function has for a symbol.
+std::optional<int64_t> sizeOfSymbol(mlir::func::FuncOp function, llvm::StringRef symbol);
 
 /// "2x3", "scalar".
 std::string shapeText(llvm::ArrayRef<int64_t> shape);
