@@ -12,8 +12,8 @@ part=${1:-models}
 build=${OGC_STATIC_BUILD_DIR:-build-static}
 case $part in
   models) programs="ogc ogc-rt" ;;
-  conformance) programs=ogc-conformance ;;
-  all) programs="ogc ogc-rt ogc-conformance" ;;
+  conformance) programs=ogc-conformance-run ;;
+  all) programs="ogc ogc-rt ogc-conformance-run" ;;
   *) die "'$part' is not models, conformance or all" ;;
 esac
 # shellcheck disable=SC2086
@@ -32,7 +32,9 @@ if [ "$part" != models ]; then
   cases=$("$OGC_VENV/bin/python" test/conformance/cases.py)
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
-  "$build/bin/ogc-conformance" "$cases" --bundles "$work/bundles" --keep --no-run --target "${OGC_GPU_ARCH:-sm_90}" --jobs "$(nproc)" -o "$work/compile.json"
+  # The compiler of the everyday build: the same code.
+  scripts/build.sh release ogc-conformance
+  build/bin/ogc-conformance "$cases" --bundles "$work/bundles" --keep --no-run --target "${OGC_GPU_ARCH:-sm_90}" --jobs "$(nproc)" -o "$work/compile.json"
   tar -C "$work" -cJf gpu/bundles.tar.xz bundles compile.json
   tar -C "$cases" -cJf gpu/cases.tar.xz --exclude='*.onnx' .
 fi

@@ -1,8 +1,6 @@
 //===- Execute.cpp - compiles and runs one trial --------------------------===//
 #include "test/conformance/Execute.h"
 
-#include "compiler/pipeline/Compiler.h"
-#include "mlir/IR/Diagnostics.h"
 #include "test/conformance/Check.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
@@ -13,25 +11,6 @@
 namespace ogc::conformance {
 
 namespace {
-
-/// Compiles; on failure the errors, a line each.
-bool compileTrial(mlir::MLIRContext &context, const Trial &trial, const Settings &settings, const std::string &bundle,
-                  const std::vector<std::string> &values, std::string &errors) {
-  CompileOptions options;
-  options.modelPath = trial.modelPath;
-  options.outputPath = bundle;
-  options.targets = settings.targets;
-  options.precision = settings.precision;
-  options.cacheDir = settings.cacheDir;
-  options.threads = 1;
-  options.values = values;
-  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
-      errors += (errors.empty() ? "" : "\n") + diagnostic.str();
-    return mlir::success();
-  });
-  return mlir::succeeded(compile(context, options));
-}
 
 /// "NAME=VALUE" for each input that may say what shape something has: axes, sizes, counts, scales.
 std::vector<std::string> shapeValues(const Case &item) {
@@ -149,7 +128,7 @@ private:
 
 } // namespace
 
-llvm::json::Object execute(mlir::MLIRContext &context, const Trial &trial, const Settings &settings) {
+llvm::json::Object execute(const Compile &compile, const Trial &trial, const Settings &settings) {
   auto start = std::chrono::steady_clock::now();
   llvm::json::Object line{{"case", trial.of->name}, {"variant", trial.variant}};
   std::string bundle = settings.bundles + "/" + trial.label() + ".ogc", message;
@@ -159,11 +138,11 @@ llvm::json::Object execute(mlir::MLIRContext &context, const Trial &trial, const
     if (!settings.keep)
       (void)llvm::sys::fs::remove(bundle);
   });
-  bool isCompiled = !settings.compile || compileTrial(context, trial, settings, bundle, {}, message);
+  bool isCompiled = !compile || compile(trial, settings, bundle, {}, message);
   if (!isCompiled && !message.empty() && (trial.variant == "plain" || trial.variant == "nonsense")) {
     std::vector<std::string> values = shapeValues(*trial.of);
     std::string errors;
-    if (!values.empty() && compileTrial(context, trial, settings, bundle, values, errors)) {
+    if (!values.empty() && compile(trial, settings, bundle, values, errors)) {
       isCompiled = true;
       whenRight = "given";
       line["given"] = true;

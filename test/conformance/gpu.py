@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the node cases on a GPU, on a machine that has one; called there with the folder gpu/ that scripts/gpu_pack.sh made.
 
-The carried ogc-conformance runs the bundles that were compiled with it, many in a process, on cuda:0. Writes
+The carried ogc-conformance-run runs the bundles that were compiled with it, many in a process, on cuda:0. Writes
 conformance_gpu.json to the output folder; `test/conformance/run.py --cuda-report FILE` takes the results into docs/operators.md.
 """
 import argparse
@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def unpack(folder):
     """Puts the driver, the cases and their bundles into the folder; the path of the driver."""
-    driver = folder / "ogc-conformance"
-    with lzma.open(ROOT / "gpu/ogc-conformance.xz") as source, open(driver, "wb") as target:
+    driver = folder / "ogc-conformance-run"
+    with lzma.open(ROOT / "gpu/ogc-conformance-run.xz") as source, open(driver, "wb") as target:
         shutil.copyfileobj(source, target)
     driver.chmod(0o755)
     for name, target in {"cases": folder / "cases", "bundles": folder}.items():
@@ -46,7 +46,7 @@ def main():
     driver = unpack(options.work)
     start = time.time()
     subprocess.run([str(part) for part in [
-        driver, options.work / "cases", "--bundles", options.work / "bundles", "--keep", "--filter", options.filter, "--no-compile", "--device", options.device,
+        driver, options.work / "cases", "--bundles", options.work / "bundles", "--keep", "--filter", options.filter, "--device", options.device,
         "--jobs", options.processes, "--batch", 64, "--memory", 0, "--seconds", 10, "-o", options.work / "run.json"]], check=True, stdin=subprocess.DEVNULL)
     print(f"run: {time.time() - start:.1f} s", flush=True)
     compiled, ran = report(options.work / "compile.json"), report(options.work / "run.json")

@@ -1,5 +1,4 @@
-//===- main.cpp - ogc-conformance: many small models in one process -------===//
-#include "compiler/pipeline/Compiler.h"
+//===- main.cpp - ogc-conformance[-run]: many small models in one process -===//
 #include "test/conformance/Execute.h"
 #include "test/conformance/Workers.h"
 
@@ -7,8 +6,6 @@
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
-#include <fcntl.h>
-#include <unistd.h>
 
 namespace ogc::conformance {
 
@@ -17,23 +14,10 @@ namespace {
 struct Arguments {
   std::string cases, filter, list, output = "-";
   std::vector<std::string> variants = {"plain"};
+  bool compile = true;
   Settings settings;
   WorkerLimits limits;
 };
-
-/// Pays once, before the processes are forked, for what every compilation sets up: schemas, passes, the code generator.
-void warmUp(mlir::MLIRContext &context, const Cases &cases, const Settings &settings) {
-  Settings warm = settings;
-  warm.targets = {"cpu"};
-  warm.device = "cpu";
-  warm.keep = false;
-  Case none{"warmup", 0, 0, {}, {}};
-  int out = dup(STDOUT_FILENO), null = open("/dev/null", O_WRONLY);
-  dup2(null, STDOUT_FILENO);
-  (void)execute(context, {&none, "warmup", cases.warmUpModel()}, warm);
-  llvm::outs().flush();
-  dup2(out, STDOUT_FILENO);
-}
 
 std::string lineOf(llvm::json::Object object) {
   std::string text;
@@ -69,10 +53,9 @@ int run(Arguments &arguments) {
     llvm::sys::fs::create_directories(settings.bundles);
   }
 
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  loadDialects(context);
-  if (settings.compile)
-    warmUp(context, **cases, settings);
+  Compile compile;
+  if (arguments.compile)
+    compile = makeCompile(**cases, settings);
   auto print = [&](const std::string &line) {
     output << line << "\n";
     output.flush();
@@ -80,7 +63,7 @@ int run(Arguments &arguments) {
   runInProcesses(
       trials.size(), arguments.limits,
       [&](size_t i) {
-        llvm::json::Object line = execute(context, trials[i], settings);
+        llvm::json::Object line = execute(compile, trials[i], settings);
         // A device error stays with its process: the cases after it would fail too.
         bool isLast = line.getString("message").value_or("").starts_with("run: ");
         return Answer{lineOf(std::move(line)), isLast};
@@ -115,7 +98,7 @@ int main(int argc, char **argv) {
   app.add_option("--cache-dir", settings.cacheDir, "folder of compiled kernels");
   app.add_option("--bundles", settings.bundles, "folder of the bundles; default: a temporary one");
   app.add_flag("--keep", settings.keep, "keep the bundles");
-  app.add_flag("!--no-compile", settings.compile, "run bundles that were kept");
+  app.add_flag("!--no-compile", arguments.compile, "run bundles that were kept");
   app.add_flag("!--no-run", settings.run, "compile only");
   app.add_option("--device", settings.device, "device to run on")->capture_default_str();
   app.add_option("--jobs", arguments.limits.jobs, "processes at a time")->capture_default_str();
