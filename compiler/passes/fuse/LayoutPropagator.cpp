@@ -309,11 +309,11 @@ bool LayoutPropagator::visitMatmul(Operation *op) {
   Layouted rhs = get(matmul.getRhs());
   if (matmul.getPacked() || ArrayRef(rhs.permutation) != ArrayRef<int64_t>{0, 2, 1})
     return false;
-  IRMapping mapping;
-  mapping.map(matmul.getLhs(), materialize(matmul.getLhs()));
-  mapping.map(matmul.getRhs(), rhs.source);
-  // The clone reads the source, which is the transposed right operand.
-  auto clone = cast<kern::MatmulOp>(builder.clone(*op, mapping));
+  // The copy reads the source, which is the transposed right operand. Both operands may be one value, in two layouts.
+  Value lhs = materialize(matmul.getLhs());
+  auto clone = cast<kern::MatmulOp>(builder.clone(*op));
+  clone.getLhsMutable().assign(lhs);
+  clone.getRhsMutable().assign(rhs.source);
   clone.setTransposeRhs(!matmul.getTransposeRhs());
   set(matmul.getResult(), clone.getResult(), identity(3));
   return true;

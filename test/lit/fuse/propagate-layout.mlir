@@ -98,6 +98,17 @@ func.func @transposed_rhs(%x: tensor<2x4x8xf32>, %y: tensor<2x6x8xf32>) -> tenso
   return %1 : tensor<2x4x6xf32>
 }
 
+// A matrix times its own transposed one: the two operands are one value, of which only the right one is read as it lies.
+// CHECK-LABEL: @square
+// CHECK: %[[T:.*]] = linalg.transpose ins(%arg0
+// CHECK: kern.matmul %[[T]], %arg0 {{.*}}: (tensor<2x8x8xf32>
+func.func @square(%x: tensor<2x8x8xf32>) -> tensor<2x8x8xf32> {
+  %e = tensor.empty() : tensor<2x8x8xf32>
+  %0 = linalg.transpose ins(%x : tensor<2x8x8xf32>) outs(%e : tensor<2x8x8xf32>) permutation = [0, 2, 1]
+  %1 = kern.matmul %0, %0 {transpose_rhs} : (tensor<2x8x8xf32>, tensor<2x8x8xf32>) -> tensor<2x8x8xf32>
+  return %1 : tensor<2x8x8xf32>
+}
+
 // -----
 
 // What a body reads from outside comes in its own layout, from before the operation.
