@@ -2,6 +2,7 @@
 #include "compiler/import/GraphImporter.h"
 
 #include "compiler/dialect/onnx/TypeLattice.h"
+#include "compiler/import/NodeNames.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -15,21 +16,6 @@ namespace {
 
 /// Functions that call each other twice can describe far more nodes than a file holds.
 constexpr int64_t maxNodes = 1 << 20;
-
-std::string canonicalDomain(const std::string &domain) { return domain == "ai.onnx" ? "" : domain; }
-
-/// How messages name a node: "Conv node 'conv1'".
-std::string describe(const NodeProto &proto, const std::string &prefix) {
-  std::string domain = canonicalDomain(proto.domain());
-  std::string type = domain.empty() ? proto.op_type() : domain + "." + proto.op_type();
-  std::string name = !proto.name().empty() ? proto.name() : proto.output_size() ? proto.output(0) : "";
-  return type + " node '" + prefix + name + "'";
-}
-
-Location nodeLocation(MLIRContext *context, const NodeProto &proto, const std::string &prefix) {
-  std::string name = !proto.name().empty() ? proto.name() : proto.output_size() ? proto.output(0) : "";
-  return NameLoc::get(StringAttr::get(context, prefix + name + " (" + proto.op_type() + ")"));
-}
 
 } // namespace
 
@@ -50,7 +36,9 @@ GraphImporter::GraphImporter(std::shared_ptr<const ::onnx::ModelProto> model, Ex
     : model(std::move(model)), external(external), problems(problems) {
   frame.opsets = readOpsets(this->model->opset_import(), "the model");
   for (const ::onnx::FunctionProto &function : this->model->functions())
-    functions[{canonicalDomain(function.domain()), function.name(), function.overload()}] = &function;
+    if (!functions.try_emplace({canonicalDomain(function.domain()), function.name(), function.overload()}, &function).second)
+      problems.add("function '" + function.name() + "' of domain '" + function.domain() + "' is defined twice" +
+                   (function.overload().empty() ? "" : " with overload '" + function.overload() + "'"));
 }
 
 GraphImporter::Opsets GraphImporter::readOpsets(const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto> &list,
@@ -204,6 +192,8 @@ void GraphImporter::importNode(OpBuilder &builder, const NodeProto &proto, Scope
   auto opset = frame.opsets.find(domain);
   int64_t version = opset == frame.opsets.end() ? 1 : opset->second;
   if (std::string reason = onnx::whyUnknown(proto.op_type(), domain, version); !reason.empty()) {
+    if (!proto.overload().empty())
+      reason += ", and no function with overload '" + proto.overload() + "'";
     problems.add(where + ": " + reason);
     return bindOutputs(proto, {}, scope, where);
   }
@@ -225,54 +215,6 @@ void GraphImporter::importNode(OpBuilder &builder, const NodeProto &proto, Scope
     return bindOutputs(proto, *values, scope, where);
   problems.add(where + ": " + reason);
   bindOutputs(proto, {}, scope, where);
-}
-
-void GraphImporter::inlineCall(OpBuilder &builder, const NodeProto &proto, const ::onnx::FunctionProto &function, Scope &scope,
-                               const Frame &frame) {
-  std::string where = describe(proto, frame.prefix);
-  Location loc = nodeLocation(builder.getContext(), proto, frame.prefix);
-  SmallVector<Value> inputs;
-  NamedAttrList attributes;
-  bool isComplete = importInputs(builder, proto, scope, where, loc, inputs);
-  isComplete &= importAttributes(builder.getContext(), proto, frame, where, attributes);
-  if (proto.input_size() > function.input_size()) {
-    problems.add(where + ": has " + Twine(proto.input_size()) + " inputs, expected at most " + Twine(function.input_size()));
-    isComplete = false;
-  }
-  bool isNew = active.insert(&function).second;
-  if (!isNew)
-    problems.add(where + ": the function calls itself");
-  if (isComplete && isNew) {
-    std::map<std::string, Attribute> parameters;
-    for (NamedAttribute attr : attributes)
-      parameters[attr.getName().str()] = attr.getValue();
-    for (const AttributeProto &attribute : function.attribute_proto()) {
-      std::string reason;
-      if (parameters.count(attribute.name()))
-        continue;
-      if (Attribute value = onnx::importAttribute(builder.getContext(), attribute, model, reason))
-        parameters[attribute.name()] = value;
-      else
-        problems.add(where + ": " + reason);
-    }
-    Scope inner;
-    for (auto [i, name] : llvm::enumerate(function.input()))
-      inner.bind(name, i < inputs.size() ? inputs[i] : onnx::createAbsent(builder, loc));
-    std::string name = proto.name().empty() ? proto.op_type() : proto.name();
-    importNodes(builder, function.node(), inner,
-                {readOpsets(function.opset_import(), where), &parameters, frame.prefix + name + "/"});
-    SmallVector<Value> outputs;
-    for (const std::string &output : function.output()) {
-      if (!inner.has(output))
-        problems.add(where + ": the function's output '" + output + "' is not defined in it");
-      outputs.push_back(inner.lookup(output));
-    }
-    bindOutputs(proto, outputs, scope, where);
-  } else {
-    bindOutputs(proto, {}, scope, where);
-  }
-  if (isNew)
-    active.erase(&function);
 }
 
 /// The type that an argument of a body has while the body is imported: right in element type and rank; inference makes it exact
@@ -313,7 +255,13 @@ void GraphImporter::importBodies(OpBuilder &builder, const NodeProto &proto, con
   for (StringRef name : names) {
     auto it = llvm::find_if(proto.attribute(), [&](const AttributeProto &attribute) { return attribute.name() == name; });
     if (it != proto.attribute().end() && it->has_g()) {
+      if (isTooDeep()) {
+        isComplete = false;
+        continue;
+      }
+      ++depth;
       node.bodies.push_back(importBody(builder, it->g(), scope, frame, node, where, isComplete));
+      --depth;
       continue;
     }
     problems.add(where + ": attribute '" + name + "' is missing");
@@ -334,6 +282,13 @@ std::unique_ptr<Region> GraphImporter::importBody(OpBuilder &builder, const ::on
   builder.setInsertionPointToStart(&block);
   Scope scope(&outer);
   size_t before = problems.list().size();
+  // Scan-8 has an operand more than its body.
+  int64_t expected = node.opType == "If" ? 0 : static_cast<int64_t>(node.inputs.size());
+  if (graph.input_size() != expected && (node.opType != "Scan" || node.version >= 9)) {
+    problems.add(where + ": its body has " + Twine(graph.input_size()) + " inputs, expected " + Twine(expected));
+    isComplete = false;
+    return region;
+  }
   for (auto [i, input] : llvm::enumerate(graph.input())) {
     TensorType type = bodyArgumentType(builder.getContext(), node, i, input);
     if (!scope.bind(input.name(), block.addArgument(type, NameLoc::get(builder.getStringAttr(input.name())))))

@@ -88,6 +88,15 @@ private:
                         mlir::NamedAttrList &attributes);
   mlir::FailureOr<mlir::ElementsAttr> importInitializer(mlir::MLIRContext *context, const ::onnx::TensorProto &tensor,
                                                         std::string &reason);
+  /// Imports the nodes of a function with its inputs bound to those of the call; its outputs.
+  llvm::SmallVector<mlir::Value> importFunction(mlir::OpBuilder &builder, const ::onnx::FunctionProto &function,
+                                                llvm::ArrayRef<mlir::Value> inputs, const mlir::NamedAttrList &attributes,
+                                                const std::string &prefix, mlir::Location loc, llvm::StringRef where);
+  /// Says why a call does not fit a function; true when it does.
+  bool checkCall(const ::onnx::NodeProto &proto, const ::onnx::FunctionProto &function, const mlir::NamedAttrList &attributes,
+                 llvm::StringRef where);
+  /// True, with a problem reported, when graphs and calls are nested too deeply to go on.
+  bool isTooDeep();
   void bindOutputs(const ::onnx::NodeProto &proto, llvm::ArrayRef<mlir::Value> values, Scope &scope, llvm::StringRef where);
   Opsets readOpsets(const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto> &list, llvm::StringRef where);
 
@@ -98,7 +107,7 @@ private:
   /// By domain, name and overload.
   std::map<std::tuple<std::string, std::string, std::string>, const ::onnx::FunctionProto *> functions;
   std::set<const ::onnx::FunctionProto *> active; ///< functions being inlined
-  int64_t numNodes = 0;
+  int64_t numNodes = 0, depth = 0;                ///< depth: of bodies and calls around the node being imported
 };
 
 } // namespace ogc

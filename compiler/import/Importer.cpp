@@ -69,9 +69,13 @@ void importInputs(func::FuncOp function, const ::onnx::GraphProto &graph, Scope 
   for (const ::onnx::ValueInfoProto &input : graph.input())
     if (scope.has(input.name()))
       constants.insert(input.name());
-  for (const ::onnx::ValueInfoProto &input : graph.input()) {
+  for (auto [number, input] : llvm::enumerate(graph.input())) {
     if (constants.contains(input.name()))
       continue;
+    if (input.name().empty()) {
+      problems.add("input " + Twine(number) + " has no name");
+      continue;
+    }
     std::string reason;
     FailureOr<TensorType> type = onnx::importType(function.getContext(), input.type(), reason);
     Value argument;
@@ -128,8 +132,10 @@ void importGraph(func::FuncOp function, std::shared_ptr<const ::onnx::ModelProto
     if (value && onnx::isAbsent(value))
       problems.add("output '" + output.name() + "' has no value");
   llvm::StringSet<> names;
-  for (const ::onnx::ValueInfoProto &output : graph.output())
-    if (!names.insert(output.name()).second)
+  for (auto [number, output] : llvm::enumerate(graph.output()))
+    if (output.name().empty())
+      problems.add("output " + Twine(number) + " has no name");
+    else if (!names.insert(output.name()).second)
       problems.add("output '" + output.name() + "' is listed twice");
   if (values.empty())
     problems.add("the graph has no outputs");

@@ -83,6 +83,26 @@ LogicalResult checkIntegers(const Node &node, std::string &reason) {
   return success();
 }
 
+/// What no version of an operator reads, or only a later one: the writer of the file meant something by it.
+LogicalResult checkKnown(const OpSchema &schema, const Node &node, std::string &reason) {
+  for (NamedAttribute attr : node.attributes)
+    if (!schema.attributes().count(attr.getName().str())) {
+      reason = "attribute '" + attr.getName().str() + "' is not known at opset version " + std::to_string(node.version);
+      return failure();
+    }
+  return success();
+}
+
+/// Where inference makes nothing of a word that it does not know.
+LogicalResult checkDirection(const Node &node, std::string &reason) {
+  auto direction = dyn_cast_or_null<StringAttr>(node.attributes.get("direction"));
+  bool isRecurrent = node.opType == "RNN" || node.opType == "LSTM" || node.opType == "GRU";
+  if (!direction || !isRecurrent || llvm::is_contained({"forward", "reverse", "bidirectional"}, direction.getValue()))
+    return success();
+  reason = "direction is '" + direction.str() + "', expected forward, reverse or bidirectional";
+  return failure();
+}
+
 LogicalResult checkAttributes(const OpSchema &schema, const Node &node, std::string &reason) {
   for (NamedAttribute attr : node.attributes) {
     auto it = schema.attributes().find(attr.getName().str());
@@ -134,7 +154,8 @@ FailureOr<ElementsAttr> constantValue(Builder &builder, Node &node, std::string 
   if (node.attributes.getAttrs().size() == 1) {
     NamedAttribute attr = node.attributes.getAttrs().front();
     Attribute value = attr.getValue();
-    if (auto elements = dyn_cast<ElementsAttr>(value); elements && attr.getName() == "value")
+    if (auto elements = dyn_cast<ElementsAttr>(value);
+        elements && (attr.getName() == "value" || attr.getName() == "sparse_value"))
       return elements;
     if (auto integer = dyn_cast<IntegerAttr>(value); integer && attr.getName() == "value_int")
       return ElementsAttr(DenseElementsAttr::get(scalar(builder.getI64Type()), integer.getInt()));
@@ -212,6 +233,8 @@ FailureOr<SmallVector<Value>> buildNode(OpBuilder &builder, Node node, std::stri
     return SmallVector<Value>{createConstant(builder, node.loc, *value)};
   }
   const OpSchema *own = schemaOf(node.opType, node.domain, node.version);
+  if (failed(checkKnown(*own, node, reason)) || failed(checkDirection(node, reason)))
+    return failure();
   if (failed(fillDefaults(builder.getContext(), *own, node.attributes, reason)))
     return failure();
   Upgrade upgrade{builder, node, reason, {}};

@@ -156,7 +156,20 @@ AttributeProto::AttributeType attributeKind(const AttributeProto &attribute) {
     return AttributeProto::INTS;
   if (attribute.strings_size())
     return AttributeProto::STRINGS;
+  if (attribute.has_sparse_tensor())
+    return AttributeProto::SPARSE_TENSOR;
   return AttributeProto::UNDEFINED;
+}
+
+FailureOr<ElementsAttr> importSparse(MLIRContext *context, const ::onnx::SparseTensorProto &sparse,
+                                     std::shared_ptr<const void> owner, std::string &reason) {
+  FailureOr<ElementsAttr> values = importTensor(context, sparse.values(), owner, reason);
+  if (failed(values))
+    return failure();
+  FailureOr<ElementsAttr> indices = importTensor(context, sparse.indices(), std::move(owner), reason);
+  if (failed(indices))
+    return failure();
+  return densify(*values, *indices, SmallVector<int64_t>(sparse.dims().begin(), sparse.dims().end()), "sparse", reason);
 }
 
 } // namespace
@@ -181,8 +194,11 @@ Attribute importAttribute(MLIRContext *context, const AttributeProto &attribute,
       texts.push_back(builder.getStringAttr(text));
     return builder.getArrayAttr(texts);
   }
-  case AttributeProto::TENSOR: {
-    FailureOr<ElementsAttr> value = importTensor(context, attribute.t(), std::move(owner), reason);
+  case AttributeProto::TENSOR:
+  case AttributeProto::SPARSE_TENSOR: { // a dense one from here on
+    FailureOr<ElementsAttr> value = attributeKind(attribute) == AttributeProto::TENSOR
+                                        ? importTensor(context, attribute.t(), std::move(owner), reason)
+                                        : importSparse(context, attribute.sparse_tensor(), std::move(owner), reason);
     if (failed(value)) {
       reason = "attribute '" + attribute.name() + "' " + reason;
       return {};

@@ -44,7 +44,7 @@ mlir::FailureOr<mlir::ElementsAttr> importTensor(mlir::MLIRContext *context, con
                                                  std::shared_ptr<const void> owner, std::string &reason);
 
 /// The dense form of a sparse tensor: values of rank 1, indices into the flat tensor [n] or of each dimension [n, rank],
-/// ascending. At most 256 MiB, since few bytes of a file can describe any size.
+/// ascending. At most 64 MiB, or eight times what the file holds of it, since few bytes of a file can describe any size.
 mlir::FailureOr<mlir::ElementsAttr> densify(mlir::ElementsAttr values, mlir::ElementsAttr indices, llvm::ArrayRef<int64_t> dims,
                                             llvm::StringRef name, std::string &reason);
 

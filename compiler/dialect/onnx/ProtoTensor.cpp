@@ -51,6 +51,23 @@ template <typename T, typename Field> void appendAs(std::vector<char> &bytes, co
   }
 }
 
+/// Elements of 6 bits, four in three bytes.
+std::vector<char> packSixBits(const google::protobuf::RepeatedField<int32_t> &field) {
+  std::vector<char> bytes(llvm::divideCeil(static_cast<uint64_t>(field.size()) * 6, 8));
+  for (auto [i, value] : llvm::enumerate(field)) {
+    unsigned word = static_cast<unsigned>(value & 63) << (i * 6 % 8);
+    bytes[i * 6 / 8] = static_cast<char>(bytes[i * 6 / 8] | word);
+    if (word > 255)
+      bytes[i * 6 / 8 + 1] = static_cast<char>(word >> 8);
+  }
+  return bytes;
+}
+
+bool hasTypedFields(const TensorProto &tensor) {
+  return tensor.float_data_size() || tensor.int32_data_size() || tensor.int64_data_size() || tensor.double_data_size() ||
+         tensor.uint64_data_size() || tensor.string_data_size();
+}
+
 /// The raw form of a tensor given in the typed fields.
 std::vector<char> typedFieldBytes(const TensorProto &tensor, Type element) {
   std::vector<char> bytes;
@@ -76,9 +93,12 @@ std::vector<char> typedFieldBytes(const TensorProto &tensor, Type element) {
     appendAs<int32_t>(bytes, tensor.int32_data());
     break;
   default:
-    // Everything narrower is in int32_data: 16-bit floats as bit patterns, 4-bit types packed as in raw_data.
+    // Everything narrower is in int32_data: 16-bit floats as bit patterns, types of 2 and 4 bits packed as in raw_data, those of
+    // 6 bits one in each.
     if (elementBits(element) == 16)
       appendAs<uint16_t>(bytes, tensor.int32_data());
+    else if (elementBits(element) == 6)
+      bytes = packSixBits(tensor.int32_data());
     else
       appendAs<uint8_t>(bytes, tensor.int32_data());
   }
@@ -155,7 +175,12 @@ FailureOr<ElementsAttr> importTensor(MLIRContext *context, const TensorProto &te
     reason = "has external data, which is only read for initializers";
     return failure();
   }
-  if (tensor.has_raw_data())
+  // Some writers leave an empty raw_data beside the field that they use.
+  if (!tensor.raw_data().empty() && hasTypedFields(tensor)) {
+    reason = "has data both as raw bytes and in a field of its type";
+    return failure();
+  }
+  if (tensor.has_raw_data() && !hasTypedFields(tensor))
     return importRawTensor(*type, {ArrayRef<char>(tensor.raw_data().data(), tensor.raw_data().size()), std::move(owner)},
                            tensor.name(), reason);
   auto bytes = std::make_shared<std::vector<char>>(typedFieldBytes(tensor, type->getElementType()));

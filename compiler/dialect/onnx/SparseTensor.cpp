@@ -9,15 +9,22 @@ using namespace mlir;
 
 namespace ogc::onnx {
 
-/// Dense tensors of more bytes are refused.
-static constexpr int64_t maxBytes = int64_t(1) << 28;
+/// Dense tensors of more bytes are refused unless they are less than so many times as large as what the file holds of them.
+static constexpr int64_t freeBytes = int64_t(1) << 26, mostGrowth = 8;
 
-/// The bytes of element `i`; `values` is dense or a resource, of whole bytes.
-static ArrayRef<char> elementBytes(ElementsAttr values, int64_t i, int64_t bytes) {
+/// The values in `bytes` bytes each (one for all types below); they are dense or a resource.
+static SmallVector<char> valueBytes(ElementsAttr values, int64_t bytes) {
   if (auto resource = dyn_cast<DenseResourceElementsAttr>(values))
-    return resource.getRawHandle().getBlob()->getData().slice(i * bytes, bytes);
+    return SmallVector<char>(resource.getRawHandle().getBlob()->getData());
   auto dense = cast<DenseElementsAttr>(values);
-  return dense.getRawData().slice(dense.isSplat() ? 0 : i * bytes, bytes);
+  if (dense.getElementType().isInteger(1))
+    return SmallVector<char>(dense.getValues<bool>());
+  if (!dense.isSplat())
+    return SmallVector<char>(dense.getRawData());
+  SmallVector<char> data;
+  for (int64_t i = 0; i < dense.getNumElements(); ++i)
+    llvm::append_range(data, dense.getRawData().take_front(bytes));
+  return data;
 }
 
 /// Position in the flat tensor of each value; false with a reason when one lies outside or they do not ascend.
@@ -54,12 +61,14 @@ FailureOr<ElementsAttr> densify(ElementsAttr values, ElementsAttr indices, Array
                                 std::string &reason) {
   Type element = values.getShapedType().getElementType();
   unsigned bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 0;
-  if (values.getShapedType().getRank() != 1 || bits < 8) {
+  if (values.getShapedType().getRank() != 1 || bits == 0) {
     reason = "has sparse values of rank " + std::to_string(values.getShapedType().getRank()) + " and an element type of " +
-             std::to_string(bits) + " bits, expected rank 1 and whole bytes";
+             std::to_string(bits) + " bits, expected rank 1 and real numbers";
     return failure();
   }
-  int64_t elements = 1, bytes = bits / 8;
+  int64_t elements = 1, bytes = std::max(1u, bits / 8);
+  int64_t held = values.getNumElements() * bytes + indices.getNumElements() * static_cast<int64_t>(sizeof(int64_t));
+  int64_t maxBytes = std::max(freeBytes, mostGrowth * held);
   for (int64_t dim : dims)
     if (dim < 0 || llvm::MulOverflow(elements, dim, elements) || elements > maxBytes / bytes) {
       reason = "is sparse, and has a negative dimension or more than " + std::to_string(maxBytes) + " bytes when dense";
@@ -70,10 +79,14 @@ FailureOr<ElementsAttr> densify(ElementsAttr values, ElementsAttr indices, Array
   if (!readPositions(indices, count, dims, elements, positions, reason))
     return failure();
   auto data = std::make_shared<std::vector<char>>(elements * bytes);
+  SmallVector<char> given = valueBytes(values, bytes);
   for (auto [i, position] : llvm::enumerate(positions))
-    llvm::copy(elementBytes(values, i, bytes), data->begin() + position * bytes);
+    llvm::copy(ArrayRef<char>(given).slice(i * bytes, bytes), data->begin() + position * bytes);
+  auto type = RankedTensorType::get(dims, element);
+  if (bits > 1 && bits < 8)
+    return ElementsAttr(DenseElementsAttr::getFromRawBuffer(type, *data));
   ArrayRef<char> view(*data);
-  return importRawTensor(RankedTensorType::get(dims, element), {view, std::move(data)}, name, reason);
+  return importRawTensor(type, {view, std::move(data)}, name, reason);
 }
 
 } // namespace ogc::onnx

@@ -19,6 +19,8 @@ namespace {
 constexpr double pi = 3.14159265358979323846;
 /// The longest transform that is one product, and the longest prime that is.
 constexpr int64_t longestDirect = 256, longestPrime = 1024;
+/// Of transforms, and of those that are not split into shorter ones.
+constexpr int64_t longestTransform = 1 << 20, longestUnsplit = 1 << 17;
 
 /// exp(-2 pi i numerator / denominator), with the angle reduced while it is exact.
 Complex root(int64_t numerator, int64_t denominator, bool inverse) {
@@ -161,7 +163,22 @@ Value transform(Node &n, Value signals, bool inverse) {
   return length <= longestPrime ? direct(n, signals, length, inverse) : bluestein(n, signals, inverse);
 }
 
+/// The longest transform that is left after all splits.
+int64_t longestPart(int64_t length) {
+  int64_t first = length > longestDirect ? splitOf(length) : 1;
+  return first > 1 ? std::max(longestPart(first), longestPart(length / first)) : length;
+}
+
 } // namespace
+
+LogicalResult checkTransformLength(Node &n, int64_t length) {
+  if (length > longestTransform)
+    return n.fail("transforms " + Twine(length) + " values, expected at most " + Twine(longestTransform));
+  if (int64_t part = longestPart(length); part > longestUnsplit)
+    return n.fail("transforms " + Twine(length) + " values, which have the prime factor " + Twine(part) + ", expected at most " +
+                  Twine(longestUnsplit));
+  return success();
+}
 
 Value fourier(Node &n, Value signals, bool inverse, bool oneSided) {
   int64_t batch = shapeOf(signals)[0], length = shapeOf(signals)[1], count = oneSided ? length / 2 + 1 : length;

@@ -6,6 +6,9 @@
 
 namespace ogc::lower {
 
+/// Fails for lengths whose tables of factors would fill memory. To be asked before the functions below.
+mlir::LogicalResult checkTransformLength(Node &n, int64_t length);
+
 /// The transform of signals [B, N, 1 (real) or 2 (real and imaginary part)] in f32 or f64: [B, N, 2], or the first
 /// N / 2 + 1 frequencies. The inverse is scaled by 1 / N.
 mlir::Value fourier(Node &n, mlir::Value signals, bool inverse, bool oneSided);

@@ -67,7 +67,8 @@ LogicalResult maxIndices(Node &n, Value padded, const Window &w, Value max) {
     if (isa<FloatType>(x[0].getType()))
       holds = s.add(holds, s.isNan(x[0]));
     Value candidate = arith::IndexCastOp::create(s.b, i64, flat);
-    return s.select(arith::AndIOp::create(s.b, holds, inside), s.min(x.back(), candidate, false), x.back());
+    candidate = s.select(arith::AndIOp::create(s.b, holds, inside), candidate, s.highest(i64, false));
+    return s.min(x.back(), candidate, false);
   });
   return n.result(indices);
 }
@@ -87,32 +88,45 @@ LogicalResult maxPool(Node &n) {
   return n.op.isOutputUsed(1) ? maxIndices(n, padded, *w, max) : success();
 }
 
-/// 1 / the number of elements that an average divides by, for each window: scalar where all are equal.
-Value inverseCounts(Node &n, const Window &w, bool countsPadding) {
-  SmallVector<Shape> counts(w.rank());
-  for (size_t d = 0; d < w.rank(); ++d)
-    for (int64_t o = 0; o < w.out[d]; ++o) {
-      int64_t count = 0, low = countsPadding ? -w.padBegin[d] : 0, high = w.in[d] + (countsPadding ? w.padEnd[d] : 0);
-      for (int64_t k = 0; k < w.kernel[d]; ++k)
-        count += w.position(d, o, k) >= low && w.position(d, o, k) < high;
-      counts[d].push_back(count);
-    }
-  SmallVector<double> values{1.0};
-  for (const Shape &along : counts) {
-    SmallVector<double> next;
-    for (double value : values)
-      for (int64_t count : along)
-        next.push_back(value * static_cast<double>(count));
-    values = next;
+/// Elements of a window that an average divides by, along one dimension: those of its `kernel` positions that lie in [low, high).
+struct Counted {
+  int64_t low, high;
+};
+
+Counted countedRange(const Window &w, size_t d, bool countsPadding) {
+  return {countsPadding ? -w.padBegin[d] : 0, w.in[d] + (countsPadding ? w.padEnd[d] : 0)};
+}
+
+/// True when every position of every window counts.
+bool countsAll(const Window &w, bool countsPadding) {
+  for (size_t d = 0; d < w.rank(); ++d) {
+    Counted range = countedRange(w, d, countsPadding);
+    if (w.position(d, 0, 0) < range.low || w.position(d, w.out[d] - 1, w.kernel[d] - 1) >= range.high)
+      return false;
   }
-  Type type = computeType(n.outElement());
-  SmallVector<Attribute> attrs;
-  for (double value : values)
-    attrs.push_back(n.b.getFloatAttr(type, 1.0 / value));
-  bool equal = llvm::all_equal(attrs);
-  auto tensor = RankedTensorType::get(equal ? ArrayRef<int64_t>() : ArrayRef<int64_t>(w.out), type);
-  return constantTensor(
-      n.b, DenseElementsAttr::get(tensor, equal ? ArrayRef<Attribute>(attrs).take_front() : ArrayRef<Attribute>(attrs)));
+  return true;
+}
+
+/// The number of elements that the window at the current element of [N, C, spatial...] divides by. Computed where it is needed: a
+/// table would have an entry for each position.
+Value windowCount(Scalar &s, const Window &w, bool countsPadding) {
+  Type index = s.b.getIndexType();
+  Value count;
+  for (size_t d = 0; d < w.rank(); ++d) {
+    Counted range = countedRange(w, d, countsPadding);
+    Value at = linalg::IndexOp::create(s.b, static_cast<int64_t>(2 + d));
+    Value first = s.sub(s.mul(at, s.icst(index, w.strides[d])), s.icst(index, w.padBegin[d]));
+    // Kernel elements in front of `bound`.
+    auto before = [&](int64_t bound) {
+      Value distance = s.max(s.sub(s.icst(index, bound), first), s.icst(index, 0), false);
+      if (w.dilations[d] != 1)
+        distance = arith::DivUIOp::create(s.b, s.add(distance, s.icst(index, w.dilations[d] - 1)), s.icst(index, w.dilations[d]));
+      return s.min(distance, s.icst(index, w.kernel[d]), false);
+    };
+    Value along = s.sub(before(range.high), before(range.low));
+    count = count ? s.mul(count, along) : along;
+  }
+  return count;
 }
 
 LogicalResult averagePool(Node &n) {
@@ -124,8 +138,14 @@ LogicalResult averagePool(Node &n) {
   Value padded = padWindow(n, n.in(0), *w, 2, s.icst(n.inElement(0), 0));
   Value sum = reduceWindows(n, padded, *w, s.cst(computeType(n.inElement(0)), 0.0), {},
                             [](Scalar &s, ValueRange x) { return s.add(x.back(), x[0]); });
-  return n.result(elementwise(n.b, n.outShape(), n.outElement(), {sum, inverseCounts(n, *w, countsPadding)},
-                              [](Scalar &s, ValueRange x) { return s.mul(x[0], x[1]); }));
+  bool isConstant = countsAll(*w, countsPadding);
+  return n.result(elementwise(n.b, n.outShape(), n.outElement(), {sum}, [&](Scalar &s, ValueRange x) -> Value {
+    Type type = x[0].getType();
+    if (isConstant)
+      return s.mul(x[0], s.cst(type, 1.0 / static_cast<double>(numElements(w->kernel))));
+    Value count = arith::IndexCastOp::create(s.b, s.b.getI64Type(), windowCount(s, *w, countsPadding));
+    return s.div(x[0], s.cast(count, false, type, false), false);
+  }));
 }
 
 Value powerOf(Scalar &s, Value x, int64_t p) {

@@ -234,7 +234,7 @@ FailureOr<SmallVector<Axis>> readAxes(Node &n, bool crops) {
     }
     axis.scale = scales ? (*scales)[i] : static_cast<double>((*n.constInts(3))[i]) / static_cast<double>(axis.in);
     // The taps of an axis are a table in the code: its size must be one that a person would ask for.
-    constexpr double mostTaps = 1 << 22;
+    constexpr double mostTaps = 1 << 20;
     if (!(axis.scale > 0) || static_cast<double>(axis.out) * std::max(1.0, 4.0 / axis.scale) > mostTaps)
       return n.fail("scale of dimension " + Twine(d) + " from " + Twine(axis.in) + " to " + Twine(axis.out) + " is out of range");
     bool takes = i == 0 || (policy == "not_larger" ? axis.scale < common : axis.scale > common);

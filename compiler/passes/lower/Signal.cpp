@@ -50,6 +50,8 @@ LogicalResult dft(Node &n) {
     return failure();
   if (*length < 1)
     return n.fail("dft_length is " + Twine(*length) + ", expected a positive value");
+  if (failed(checkTransformLength(n, *length)))
+    return failure();
   // Signals along the last dimension but one.
   Shape permutation;
   for (int64_t i = 0; i < rank - 1; ++i)
@@ -108,6 +110,8 @@ LogicalResult stft(Node &n) {
     return n.fail("the last dimension has extent " + Twine(parts) + ", expected 1 (real) or 2 (complex)");
   if (parts == 2 && oneSided)
     return n.fail("onesided is 1, but the signal is complex");
+  if (failed(checkTransformLength(n, *frame)))
+    return failure();
   if (window)
     window = resizeDim(n, window, 0, *frame); // samples past the window are zero
   int64_t frames = 1 + (length - *frame) / *step;
@@ -146,7 +150,8 @@ LogicalResult melWeightMatrix(Node &n) {
   }
   auto [bins, length, rate] = counts;
   int64_t rows = n.outShape()[0];
-  if (bins < 1 || length < 1 || rate < 1 || !(hertz[0] >= 0 && hertz[0] < hertz[1]))
+  constexpr int64_t mostElements = 1 << 22;
+  if (bins < 1 || length < 1 || rate < 1 || rows < 1 || bins > mostElements / rows || !(hertz[0] >= 0 && hertz[0] < hertz[1]))
     return n.fail("num_mel_bins, dft_length, sample_rate or the edges are out of range");
   Shape bands = melBands(bins, length, rate, hertz[0], hertz[1]);
   if (bands.back() > rows)
