@@ -23,15 +23,11 @@ static bool staysAtItsElement(Value value) {
   });
 }
 
-/// Rows are read in several passes, programs in ways of their own; products and convolutions of the cpu target keep partial sums
-/// in the result until the epilogue reads its operands.
-static bool readsEachElementOnce(kern::KernelOp kernel) { return kernel.getSchedule() == kern::Schedule::Pointwise; }
-
 SmallVector<unsigned> inPlaceArguments(kern::KernelOp kernel) {
   Block &body = kernel.getBody().front();
   Operation *yield = body.getTerminator();
   SmallVector<unsigned> arguments;
-  if (yield->getNumOperands() != 1 || !readsEachElementOnce(kernel))
+  if (yield->getNumOperands() != 1 || !kern::computesElementsOnce(kernel.getSchedule()))
     return arguments;
   Value result = yield->getOperand(0);
   if (auto scatter = result.getDefiningOp<tensor::ScatterOp>()) {

@@ -38,6 +38,8 @@ Operation *findAnchor(Block &body) {
   return nullptr;
 }
 
+bool computesElementsOnce(Schedule schedule) { return schedule == Schedule::Pointwise; }
+
 namespace {
 
 RankedTensorType tensorType(Value v) { return cast<RankedTensorType>(v.getType()); }
@@ -206,6 +208,9 @@ LogicalResult KernelOp::verify() {
   int anchors = llvm::count_if(getBody().front(), [](Operation &op) { return isAnchor(&op); });
   if (anchors > 1)
     return emitOpError() << "has " << anchors << " anchors, expected at most 1";
+  if ((*this)->hasAttr("ogc.in_place") && !computesElementsOnce(getSchedule()))
+    return emitOpError() << "has its result in place of an input, but schedule " << stringifySchedule(getSchedule())
+                         << " computes elements more than once";
   return success();
 }
 

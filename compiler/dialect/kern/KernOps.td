@@ -142,7 +142,8 @@ def Kern_RegionOp : Kern_Op<"region", [Pure, IsolatedFromAbove, SingleBlock]> {
 def Kern_KernelOp : Kern_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock]> {
   let summary = "the body of equal kernel regions, outlined under a symbol";
   let description = [{
-    Arguments of the compiled kernel are the buffers of the block arguments, then those of the yielded results, in order.
+    Arguments of the compiled kernel are the buffers of the block arguments, then those of the yielded results, in order. With
+    `ogc.in_place = N` the only result lies where argument N does; schedules that compute an element more than once cannot have it.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Kern_ScheduleAttr:$schedule);
   let regions = (region SizedRegion<1>:$body);

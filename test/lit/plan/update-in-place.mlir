@@ -65,3 +65,32 @@ cg.graph @needed inputs [] outputs [] attributes {scratch_bytes = 0 : i64, scrat
   %3 = cg.kernel @reverse [#cg.slice<scratch, 256, 16, read>, #cg.slice<scratch, 512, 16, write>]
   %4 = cg.kernel @reverse [#cg.slice<scratch, 512, 16, read>, #cg.slice<outputs, 256, 16, write>]
 }
+
+// -----
+
+// A residual is read at the element that it is added to, but a product computes some elements twice: its result is a buffer of its own.
+
+// CHECK-LABEL: kern.kernel @residual
+// CHECK-NOT: ogc.in_place
+// CHECK-LABEL: cg.graph @product
+// CHECK: cg.kernel @residual [#cg.slice<inputs, 0, 224, read>, #cg.slice<inputs, 256, 160, read>, #cg.slice<scratch, 0, 140, read>, #cg.slice<scratch, 256, 140, write>]
+#id = affine_map<(i, j, k) -> (i, j, k)>
+kern.kernel @copy attributes {schedule = #kern.schedule<pointwise>} {
+^bb0(%x: tensor<1x7x5xf32>):
+  kern.yield %x : tensor<1x7x5xf32>
+}
+kern.kernel @residual attributes {schedule = #kern.schedule<matmul>} {
+^bb0(%a: tensor<1x7x8xf32>, %b: tensor<1x8x5xf32>, %r: tensor<1x7x5xf32>):
+  %0 = kern.matmul %a, %b : (tensor<1x7x8xf32>, tensor<1x8x5xf32>) -> tensor<1x7x5xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%r : tensor<1x7x5xf32>) outs(%0 : tensor<1x7x5xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    %sum = arith.addf %x, %acc : f32
+    linalg.yield %sum : f32
+  } -> tensor<1x7x5xf32>
+  kern.yield %1 : tensor<1x7x5xf32>
+}
+cg.graph @product inputs [] outputs [] attributes {scratch_bytes = 0 : i64, scratch_bound_bytes = 0 : i64} {
+  %0 = cg.kernel @copy [#cg.slice<inputs, 1024, 140, read>, #cg.slice<scratch, 0, 140, write>]
+  %1 = cg.kernel @residual [#cg.slice<inputs, 0, 224, read>, #cg.slice<inputs, 256, 160, read>, #cg.slice<scratch, 0, 140, read>, #cg.slice<scratch, 256, 140, write>]
+  %2 = cg.kernel @copy [#cg.slice<scratch, 256, 140, read>, #cg.slice<outputs, 0, 140, write>]
+}
