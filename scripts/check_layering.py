@@ -61,7 +61,8 @@ ONLY_IN = {
 
 OURS = ("compiler/", "runtime_lib/", "tools/")
 CODE = (".cpp", ".h", ".hpp", ".c")
-SIZED = CODE + (".td", ".cuh", ".fbs", ".py", ".sh", ".cmake", ".mlir")
+SIZED = CODE + (".td", ".cuh", ".fbs", ".py", ".sh", ".cmake", ".mlir", ".txt")
+RECORDS = ("test/conformance/status.txt",)  # written by a tool, a line a case
 WARN_LINES, MAX_LINES = 400, 600
 # CUDA headers that the compiler ships as text: they are compiled by NVRTC, not by the host compiler.
 DEVICE_TEXT = "compiler/codegen/cuda/device"
@@ -103,7 +104,7 @@ def check_file(root, path):
     with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
         text = file.read()
     lines = text.count("\n")
-    if (path.endswith(SIZED) or os.path.basename(path) == "CMakeLists.txt") and lines > WARN_LINES:
+    if path.endswith(SIZED) and path not in RECORDS and lines > WARN_LINES:
         (errors if lines > MAX_LINES else warnings).append(f"{path}: {lines} lines (more than {WARN_LINES} is too long, {MAX_LINES} the limit)")
     if any("util" == part or "utils" == part for part in path.lower().split("/")[:-1]):
         errors.append(f"{path}: no folder is named utils; name it after what it holds")
