@@ -25,9 +25,10 @@ namespace ogc::kern {
 /// True for the operations with hand-written schedules (matmul, conv, depthwise_conv, attention), and for programs.
 bool isAnchor(mlir::Operation *op);
 
-/// True where generated code computes each element of the results once, on every target: what it then reads at that element alone may
-/// lie at the same place. Other schedules compute elements again (the tiles of the cpu target overlap at the end of a dimension that
-/// is no multiple of them; rows are read in several passes), so that a result over one of their inputs would be read as that input.
+/// True where generated code computes each element of the results once, on every target: what it then reads at that element alone
+/// may lie at the same place. Other schedules compute elements again (the tiles of the cpu target overlap at the end of a
+/// dimension that is no multiple of them; rows are read in several passes), so that a result over one of their inputs would be
+/// read as that input.
 bool computesElementsOnce(Schedule schedule);
 
 /// The only anchor of a kernel body, or null when it has none.
