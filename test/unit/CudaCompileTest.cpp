@@ -1,6 +1,7 @@
 //===- CudaCompileTest.cpp - kernels to cubins, and the cache -------------===//
 #include "compiler/codegen/cuda/CompileKernels.h"
 #include "compiler/codegen/cuda/Nvrtc.h"
+#include "compiler/codegen/cuda/Schedules.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -128,6 +129,38 @@ TEST_F(CudaCompile, LogIsPartOfTheError) {
       (*nvrtc)->compile("broken", "extern \"C\" __global__ void k() { nothing(); }", {"--gpu-architecture=sm_90"});
   ASSERT_FALSE(cubin);
   EXPECT_NE(llvm::toString(cubin.takeError()).find("nothing"), std::string::npos);
+}
+
+TEST_F(CudaCompile, ProductsAreRoundedBeforeTheyAreAdded) {
+  OwningOpRef<ModuleOp> positions = parseSourceString<ModuleOp>(R"(
+    kern.kernel @position attributes {schedule = #kern.schedule<pointwise>} {
+    ^bb0(%x: tensor<64xf32>, %y: tensor<64xf64>):
+      %e = tensor.empty() : tensor<64xi32>
+      %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+          ins(%x, %y : tensor<64xf32>, tensor<64xf64>) outs(%e : tensor<64xi32>) {
+      ^bb1(%a: f32, %b: f64, %o: i32):
+        %p = arith.mulf %a, %a : f32
+        %q = arith.addf %p, %a : f32
+        %r = arith.extf %q : f32 to f64
+        %s = arith.mulf %b, %b : f64
+        %t = arith.subf %r, %s : f64
+        %i = arith.fptosi %t : f64 to i32
+        linalg.yield %i : i32
+      } -> tensor<64xi32>
+      kern.yield %0 : tensor<64xi32>
+    })",
+                                                               &context);
+  ASSERT_TRUE(positions);
+  Tuning tuning("sm_90");
+  FailureOr<KernelText> text =
+      printPointwise(*positions->getOps<kern::KernelOp>().begin(), *CudaArch::parse("sm_90"), tuning);
+  ASSERT_TRUE(succeeded(text));
+  std::string ptx;
+  llvm::Expected<const Nvrtc *> nvrtc = Nvrtc::get();
+  llvm::Expected<std::vector<char>> cubin = (*nvrtc)->compile("position", programText(*text), {"--gpu-architecture=sm_90"}, &ptx);
+  ASSERT_TRUE(bool(cubin)) << llvm::toString(cubin.takeError());
+  EXPECT_EQ(StringRef(ptx).count("fma."), 0u) << ptx;
+  EXPECT_EQ(StringRef(ptx).count("mul.rn.f"), 2u) << ptx;
 }
 
 TEST(CudaArch, Parse) {

@@ -44,6 +44,11 @@ struct Printing {
   std::string cast(const std::string &text) const { return "(" + types.name(resultType()) + ")(" + text + ")"; }
 
   std::string binaryFloat(StringRef symbol) const { return narrow(resultType(), real(0) + " " + symbol.str() + " " + real(1)); }
+  /// Rounded by itself: `*` might become part of a fused multiply-add, and what is then rounded to an integer or an index would differ
+  /// from the cpu target's, which never fuses.
+  std::string product() const {
+    return narrow(resultType(), (resultType().isF64() ? "__dmul_rn(" : "__fmul_rn(") + real(0) + ", " + real(1) + ")");
+  }
   std::string wrapping(StringRef symbol) const {
     if (resultType().isIndex())
       return operands[0] + " " + symbol.str() + " " + operands[1];
@@ -189,7 +194,7 @@ std::string arithExpression(const Printing &p) {
   return TypeSwitch<Operation *, std::string>(p.op)
       .Case<AddFOp>([&](auto) { return p.binaryFloat("+"); })
       .Case<SubFOp>([&](auto) { return p.binaryFloat("-"); })
-      .Case<MulFOp>([&](auto) { return p.binaryFloat("*"); })
+      .Case<MulFOp>([&](auto) { return p.product(); })
       .Case<DivFOp>([&](auto) { return p.binaryFloat("/"); })
       .Case<RemFOp>([&](auto) { return p.call("fmod"); })
       .Case<NegFOp>([&](auto) { return Printing::narrow(p.resultType(), "-" + p.real(0)); })
