@@ -151,7 +151,7 @@ TEST_F(CudaCompile, ProductsAreRoundedBeforeTheyAreAdded) {
     })",
                                                                &context);
   ASSERT_TRUE(positions);
-  Tuning tuning("sm_90");
+  Tuning tuning;
   FailureOr<KernelText> text =
       printPointwise(*positions->getOps<kern::KernelOp>().begin(), *CudaArch::parse("sm_90"), tuning);
   ASSERT_TRUE(succeeded(text));
