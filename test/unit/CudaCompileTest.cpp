@@ -149,11 +149,10 @@ TEST_F(CudaCompile, ProductsAreRoundedBeforeTheyAreAdded) {
       } -> tensor<64xi32>
       kern.yield %0 : tensor<64xi32>
     })",
-                                                               &context);
+                                                                &context);
   ASSERT_TRUE(positions);
   Tuning tuning;
-  FailureOr<KernelText> text =
-      printPointwise(*positions->getOps<kern::KernelOp>().begin(), *CudaArch::parse("sm_90"), tuning);
+  FailureOr<KernelText> text = printPointwise(*positions->getOps<kern::KernelOp>().begin(), *CudaArch::parse("sm_90"), tuning);
   ASSERT_TRUE(succeeded(text));
   std::string ptx;
   llvm::Expected<const Nvrtc *> nvrtc = Nvrtc::get();
