@@ -196,9 +196,7 @@ LogicalResult AnchorPrinter::printMatmul(kern::MatmulOp op) {
   int64_t sb = batch == 1 ? 0 : s[0];
   int vecA = a->vector(s[2], {sb, s[1]});
   TileProblem problem{batch, m, n, k, a->bytes, transposed, vecA * a->bytes < 4};
-  // Few rows: the matrix is streamed; with 16-bit elements tensor cores are faster from three rows on.
-  if (m <= (a->bytes == 4 ? 8 : 2) && !transposed &&
-      gemvRule(problem, arch).sharedBytes(problem) <= std::min<int64_t>(200 * 1024, mostSharedBytes(arch)))
+  if (takesGemv(problem, m, arch))
     return printGemv(
         op.getLhs(), *a, {sb, s[1], s[2]}, *b, op.getPacked() ? "panels" : "rows", [&](Config &out) { setB(out, op, *b); },
         problem);
@@ -299,8 +297,7 @@ LogicalResult AnchorPrinter::printConv(kern::ConvOp op) {
     out.set("WeightsConstant", constant[filter->argument]);
   };
   // One pixel of a pooled image: a row by a matrix.
-  if (in[1] * in[2] * m == 1 && k == in[3] && in[0] <= (x->bytes == 4 ? 8 : 2) &&
-      gemvRule(problem, arch).sharedBytes(problem) <= std::min<int64_t>(200 * 1024, mostSharedBytes(arch)))
+  if (in[1] * in[2] * m == 1 && k == in[3] && takesGemv(problem, in[0], arch))
     return printGemv(
         op.getInput(), *x, {in[0] == 1 ? 0 : s[0], 0, 1}, *filter, "panels",
         [&](Config &out) {

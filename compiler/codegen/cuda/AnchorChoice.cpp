@@ -17,6 +17,16 @@ int64_t mostSharedBytes(CudaArch arch) {
   return 99 * 1024;
 }
 
+/// True for the ways to divide a sum among blocks: clusters of up to 8, which every machine that has clusters takes.
+static bool isLegalSplit(int split, CudaArch arch) {
+  return split >= 1 && split <= (arch.hasClusters() ? 8 : 1) && llvm::isPowerOf2_32(static_cast<uint32_t>(split));
+}
+
+/// True if a block may have `bytes` of shared memory, and what it asks for beyond its need.
+static bool fitsShared(int64_t bytes, const LaunchPolicy &policy, CudaArch arch) {
+  return std::max(bytes, policy.reservedBytes) <= mostSharedBytes(arch);
+}
+
 int TileChoice::sharedBytes(const TileProblem &problem) const {
   int a = bm * (bk * problem.bytes + 16);
   int b = problem.transposed ? bn * (bk * problem.bytes + 16) : bk * (bn + 8) * problem.bytes;
@@ -135,9 +145,8 @@ TileChoice chooseTile(const TileProblem &problem, CudaArch arch, std::string nam
       return fitsForm(form, t.split, problem, arch) && form.bm == t.bm && form.bn == t.bn && form.bk == t.bk &&
              form.warpsM == t.warpsM && form.warpsN == t.warpsN && form.warpsK == t.warpsK && form.isWide == t.isWide;
     });
-    bool isSplit = t.split == 1 || (arch.hasClusters() && (t.split == 2 || t.split == 4 || t.split == 8));
-    return exists && isSplit && t.stages >= 2 && t.stages <= 64 &&
-           std::max<int64_t>(t.sharedBytes(problem), t.reservedBytes) <= mostSharedBytes(arch);
+    return exists && isLegalSplit(t.split, arch) && t.stages >= 2 && t.stages <= 64 &&
+           fitsShared(t.sharedBytes(problem), t, arch);
   };
   auto candidates = [&] {
     constexpr size_t mostTiles = 8;
@@ -159,7 +168,7 @@ int64_t GemvChoice::sharedBytes(const TileProblem &problem) const {
          (split > 1 ? split * problem.m * bn * 4 : 0);
 }
 
-GemvChoice gemvRule(const TileProblem &problem, CudaArch arch) {
+static GemvChoice gemvRule(const TileProblem &problem, CudaArch arch) {
   GemvChoice choice;
   int64_t blocks = divideCeil(problem.n, choice.bn) * problem.batch;
   if (arch.hasClusters())
@@ -169,12 +178,16 @@ GemvChoice gemvRule(const TileProblem &problem, CudaArch arch) {
   return choice;
 }
 
+bool takesGemv(const TileProblem &problem, int64_t rows, CudaArch arch) {
+  return rows <= (problem.bytes == 4 ? 8 : 2) && !problem.transposed &&
+         gemvRule(problem, arch).sharedBytes(problem) <= std::min<int64_t>(200 * 1024, mostSharedBytes(arch));
+}
+
 GemvChoice chooseGemv(const TileProblem &problem, int lanes, CudaArch arch, std::string name, Tuning &tuning) {
   auto isLegal = [&](const GemvChoice &c) {
-    bool isSplit = c.split == 1 || (arch.hasClusters() && (c.split == 2 || c.split == 4 || c.split == 8));
     bool hasColumns = c.bn >= lanes && c.bn % lanes == 0 && llvm::isPowerOf2_32(c.bn / lanes) && c.bn / lanes <= 32;
-    return isSplit && hasColumns && c.warps >= 1 && c.warps <= 32 &&
-           std::max(c.sharedBytes(problem), c.reservedBytes) <= mostSharedBytes(arch);
+    return isLegalSplit(c.split, arch) && hasColumns && c.warps >= 1 && c.warps <= 32 &&
+           fitsShared(c.sharedBytes(problem), c, arch);
   };
   auto candidates = [&] {
     std::vector<GemvChoice> all;
@@ -225,10 +238,9 @@ static AttentionChoice attentionRule(const AttentionProblem &problem, CudaArch a
 std::optional<AttentionChoice> chooseAttention(const AttentionProblem &problem, CudaArch arch, std::string name, Tuning &tuning) {
   AttentionChoice rule = attentionRule(problem, arch);
   auto isLegal = [&](const AttentionChoice &c) {
-    auto isPower = [](int value, int most) { return value >= 1 && value <= most && llvm::isPowerOf2_32(value); };
-    return isPower(c.warpsQ, 8) && isPower(c.warpsT, 8) && c.warpsQ * c.warpsT <= 16 && c.bt > 0 && c.bt % (16 * c.warpsT) == 0 &&
-           (c.stages == 1 || c.stages == 2) && isPower(c.split, arch.hasClusters() ? 8 : 1) &&
-           std::max(c.sharedBytes(problem), c.reservedBytes) <= mostSharedBytes(arch);
+    auto isPower = [](int value) { return value >= 1 && value <= 8 && llvm::isPowerOf2_32(value); };
+    return isPower(c.warpsQ) && isPower(c.warpsT) && c.warpsQ * c.warpsT <= 16 && c.bt > 0 && c.bt % (16 * c.warpsT) == 0 &&
+           (c.stages == 1 || c.stages == 2) && isLegalSplit(c.split, arch) && fitsShared(c.sharedBytes(problem), c, arch);
   };
   if (!isLegal(rule))
     return std::nullopt;

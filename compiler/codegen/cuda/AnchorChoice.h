@@ -50,8 +50,9 @@ struct GemvChoice : LaunchPolicy {
   }
 };
 
-/// The rule alone.
-GemvChoice gemvRule(const TileProblem &problem, CudaArch arch);
+/// True for products of few rows, which stream the matrix: with 16-bit elements tensor cores are faster from three rows on.
+/// `rows` are those that meet one matrix.
+bool takesGemv(const TileProblem &problem, int64_t rows, CudaArch arch);
 /// `lanes` is the vector of B's loads and of the epilogue, which BN has to be a multiple of.
 GemvChoice chooseGemv(const TileProblem &problem, int lanes, CudaArch arch, std::string name, Tuning &tuning);
 
