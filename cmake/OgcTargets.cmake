@@ -1,4 +1,4 @@
-# Warnings, sanitizers, linker and compiler cache for all targets of the project, and the two functions that declare libraries.
+# Warnings, sanitizers, linker and compiler cache for all targets of the project, the functions that declare libraries, and the one that embeds text.
 
 find_program(OGC_CCACHE ccache)
 if(OGC_CCACHE)
@@ -63,4 +63,13 @@ function(ogc_add_pass_library name)
   if(type STREQUAL STATIC_LIBRARY)
     add_dependencies(${name} ${name}-passes-inc)
   endif()
+endfunction()
+
+# ogc_embed_files(OUTPUT PREFIX SUFFIX file...): a C++ table of {name, text} of text files, made in the build tree; a name is PREFIX, the
+# file's name without its ending, and SUFFIX.
+function(ogc_embed_files output prefix suffix)
+  set(script ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/EmbedFiles.cmake)
+  add_custom_command(OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} "-DFILES=${ARGN}" -DOUTPUT=${output} -DPREFIX=${prefix} -DSUFFIX=${suffix} -P ${script}
+    DEPENDS ${ARGN} ${script} VERBATIM)
 endfunction()

@@ -7,7 +7,9 @@ namespace ogc::format {
 
 namespace {
 
-const char *const page[] = {
+constexpr struct {
+  const char *name, *text;
+} pages[] = {
 #include "runtime_lib/format/InspectPage.inc"
 };
 
@@ -77,9 +79,7 @@ std::string dumpHtml(const Bundle &bundle) {
   std::string data;
   for (char c : json.text())
     data += c == '<' ? "\\u003c" : std::string(1, c);
-  std::string text;
-  for (const char *part : page)
-    text += part;
+  std::string text = pages[0].text;
   const std::string mark = "@DATA@";
   return text.replace(text.find(mark), mark.size(), data);
 }
