@@ -32,10 +32,11 @@ const char *accessName(fb::Access access) {
   return names[static_cast<size_t>(access)];
 }
 
-std::string sliceText(const fb::Slice &slice) {
-  return std::string(sectionName(slice.section())) + "[" + number(slice.offset_bytes()) + ", " +
-         number(slice.offset_bytes() + slice.size_bytes()) + ")";
+std::string rangeText(fb::Section section, uint64_t offset, uint64_t size) {
+  return std::string(sectionName(section)) + "[" + number(offset) + ", " + number(offset + size) + ")";
 }
+
+std::string sliceText(const fb::Slice &slice) { return rangeText(slice.section(), slice.offset_bytes(), slice.size_bytes()); }
 
 void dumpBindings(std::string &out, const char *what, const flatbuffers::Vector<flatbuffers::Offset<fb::Binding>> &bindings) {
   for (const fb::Binding *binding : bindings)
@@ -57,63 +58,18 @@ void dumpNodes(std::string &out, const fb::Manifest &manifest, const fb::Graph &
   }
 }
 
-/// What determines the peak of the scratch: in schedule order, the node at which most bytes are held, and the ranges held there
-/// with their first writers.
-struct Peak {
-  unsigned node = 0;
-  uint64_t bytes = 0;
-  std::vector<std::pair<const fb::Slice *, unsigned>> buffers;
-};
-
-Peak findPeak(const fb::Graph &graph) {
-  struct Life {
-    const fb::Slice *slice;
-    unsigned first, last;
-  };
-  // A write that lies in bytes that are held already belongs to that buffer while somebody still reads it.
-  std::vector<Life> lives;
-  for (unsigned i = 0; i < graph.nodes()->size(); ++i)
-    for (const fb::Slice *slice : *graph.nodes()->Get(i)->args()) {
-      if (slice->section() != fb::Section::Scratch || slice->size_bytes() == 0)
-        continue;
-      uint64_t begin = slice->offset_bytes(), end = begin + slice->size_bytes();
-      bool known = false;
-      if (slice->access() != fb::Access::Write)
-        for (Life &life : lives)
-          if (life.slice->offset_bytes() < end && begin < life.slice->offset_bytes() + life.slice->size_bytes()) {
-            // The latest writer of these bytes: an earlier one was overwritten.
-            bool isNewest = std::none_of(lives.begin(), lives.end(), [&](const Life &other) {
-              return other.first > life.first && other.slice->offset_bytes() == life.slice->offset_bytes();
-            });
-            life.last = isNewest ? i : life.last;
-            known = true;
-          }
-      if (!known)
-        lives.push_back({slice, i, i});
-    }
-  Peak peak;
-  for (unsigned i = 0; i < graph.nodes()->size(); ++i) {
-    uint64_t bytes = 0;
-    for (const Life &life : lives)
-      bytes += life.first <= i && i <= life.last ? life.slice->size_bytes() : 0;
-    if (bytes <= peak.bytes)
-      continue;
-    peak = {i, bytes, {}};
-    for (const Life &life : lives)
-      if (life.first <= i && i <= life.last)
-        peak.buffers.push_back({life.slice, life.first});
-  }
-  return peak;
-}
-
-void dumpPeak(std::string &out, const fb::Graph &graph) {
-  Peak peak = findPeak(graph);
-  if (peak.bytes == 0)
+void dumpPeak(std::string &out, const fb::Graph &graph, const MemoryPlan &plan) {
+  if (plan.liveAtPeak.empty())
     return;
-  auto title = [&](unsigned node) { return "node " + number(node) + " (" + nodeNames(*graph.nodes()->Get(node), ", ") + ")"; };
-  out += "  most scratch at " + title(peak.node) + ":\n";
-  for (auto [slice, writer] : peak.buffers)
-    out += "    " + number(slice->size_bytes()) + " bytes at " + sliceText(*slice) + " since " + title(writer) + "\n";
+  auto title = [&](size_t node) {
+    return "node " + number(node) + " (" + nodeNames(*graph.nodes()->Get(static_cast<unsigned>(node)), ", ") + ")";
+  };
+  out += "  most scratch at " + title(plan.peakNode) + ":\n";
+  for (size_t i : plan.liveAtPeak) {
+    const PlannedBuffer &buffer = plan.buffers[i];
+    out += "    " + number(buffer.size) + " bytes at " + rangeText(buffer.section, buffer.offset, buffer.size) + " since " +
+           title(static_cast<size_t>(buffer.first)) + "\n";
+  }
 }
 
 void writeStrings(JsonWriter &json, const char *key,
@@ -140,7 +96,7 @@ void writeBindings(JsonWriter &json, const char *key, const flatbuffers::Vector<
   json.endArray();
 }
 
-void writeGraph(JsonWriter &json, const fb::Graph &graph) {
+void writeGraph(JsonWriter &json, const fb::Manifest &manifest, const fb::Graph &graph) {
   GraphCounts counts = countGraph(graph);
   json.beginObject().field("id", graph.id()->string_view());
   writeBindings(json, "inputs", *graph.inputs());
@@ -152,14 +108,13 @@ void writeGraph(JsonWriter &json, const fb::Graph &graph) {
   json.key("edges").beginObject().field("full", counts.fullEdges).field("programmatic", counts.programmaticEdges).endObject();
   json.key("arena").beginObject().field("peak_bytes", graph.scratch_bytes()).field("bound_bytes", graph.scratch_bound_bytes());
   json.field("ratio", scratchRatio(graph));
-  Peak peak = findPeak(graph);
-  json.field("peak_node", peak.node).key("peak_buffers").beginArray();
-  for (auto [slice, writer] : peak.buffers)
-    json.beginObject()
-        .field("offset", slice->offset_bytes())
-        .field("bytes", slice->size_bytes())
-        .field("since_node", writer)
-        .endObject();
+  MemoryPlan plan = readMemoryPlan(manifest, graph);
+  json.field("peak_node", static_cast<uint64_t>(plan.peakNode)).key("peak_buffers").beginArray();
+  for (size_t i : plan.liveAtPeak) {
+    const PlannedBuffer &buffer = plan.buffers[i];
+    json.beginObject().field("offset", buffer.offset).field("bytes", buffer.size);
+    json.field("since_node", static_cast<uint64_t>(buffer.first)).endObject();
+  }
   json.endArray().endObject();
   json.endObject();
 }
@@ -312,7 +267,7 @@ std::string dumpText(const Bundle &bundle, bool nodes) {
            number(graph->scratch_bytes()) + " bytes of a bound of " + number(graph->scratch_bound_bytes()) + " (" + ratio + ")\n";
     dumpBindings(out, "input", *graph->inputs());
     dumpBindings(out, "output", *graph->outputs());
-    dumpPeak(out, *graph);
+    dumpPeak(out, *graph, readMemoryPlan(manifest, *graph));
     if (nodes)
       dumpNodes(out, manifest, *graph);
   }
@@ -343,7 +298,7 @@ std::string dumpJson(const Bundle &bundle) {
   json.endArray();
   json.key("graphs").beginArray();
   for (const fb::Graph *graph : *manifest.graphs())
-    writeGraph(json, *graph);
+    writeGraph(json, manifest, *graph);
   json.endArray().endObject();
   return json.text() + "\n";
 }

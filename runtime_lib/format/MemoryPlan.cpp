@@ -24,14 +24,18 @@ public:
     ranges[begin] = {end, buffer};
   }
 
-  /// Calls `use` with the buffer of every range that overlaps.
-  template <typename Use> void read(uint64_t begin, uint64_t end, Use use) const {
+  /// Calls `use` with the buffer of every range that overlaps. Returns how many of the bytes belong to a buffer.
+  template <typename Use> uint64_t read(uint64_t begin, uint64_t end, Use use) const {
+    uint64_t owned = 0;
     auto it = ranges.upper_bound(begin);
     if (it != ranges.begin())
       --it;
     for (; it != ranges.end() && it->first < end; ++it)
-      if (it->second.end > begin)
+      if (it->second.end > begin) {
         use(it->second.buffer);
+        owned += std::min(end, it->second.end) - std::max(begin, it->first);
+      }
+    return owned;
   }
 
 private:
@@ -102,13 +106,19 @@ private:
 
   void visit(unsigned index) {
     const fb::Node &node = *graph.nodes()->Get(index);
-    for (const fb::Slice *slice : *node.args())
+    std::vector<const fb::Slice *> begun;
+    for (const fb::Slice *slice : *node.args()) {
+      uint64_t owned = 0;
       if (slice->access() != fb::Access::Write && slice->section() != fb::Section::Weights)
-        owners[static_cast<size_t>(slice->section())].read(slice->offset_bytes(), slice->offset_bytes() + slice->size_bytes(),
-                                                           [&](size_t buffer) { plan.buffers[buffer].last = index; });
-    for (const fb::Slice *slice : *node.args())
-      if (slice->access() != fb::Access::Read)
-        begin(*slice, index, nodeNames(node, ", "));
+        owned =
+            owners[static_cast<size_t>(slice->section())].read(slice->offset_bytes(), slice->offset_bytes() + slice->size_bytes(),
+                                                               [&](size_t buffer) { plan.buffers[buffer].last = index; });
+      // What is updated in place goes on living.
+      if (slice->access() == fb::Access::Write || (slice->access() == fb::Access::ReadWrite && owned < slice->size_bytes()))
+        begun.push_back(slice);
+    }
+    for (const fb::Slice *slice : begun)
+      begin(*slice, index, nodeNames(node, ", "));
   }
 
   void findPeak() {

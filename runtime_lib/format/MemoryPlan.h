@@ -29,8 +29,8 @@ struct MemoryPlan {
   std::vector<size_t> liveAtPeak;
 };
 
-/// Computes the plan from the slices of a verified graph: a write begins a buffer, and it lasts until the last read before other
-/// writes have taken its bytes.
+/// Computes the plan from the slices of a verified graph: a write begins a buffer, and it lasts until the last read or update in
+/// place before other writes have taken its bytes.
 MemoryPlan readMemoryPlan(const fb::Manifest &manifest, const fb::Graph &graph);
 
 } // namespace ogc::format
