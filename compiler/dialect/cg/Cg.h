@@ -9,6 +9,7 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/Support/MathExtras.h"
 
 #include "compiler/dialect/cg/CgEnums.h.inc"
 
@@ -28,6 +29,11 @@ namespace ogc::cg {
 /// Every value in memory starts at a multiple of this many bytes of its section: vector loads and bulk copies need 16, sectors of
 /// the L2 cache and cuBLASLt prefer more.
 constexpr int64_t bufferAlignmentBytes = 256;
+
+/// The first place at or behind `offsetBytes` where a value may start.
+inline int64_t alignBuffer(int64_t offsetBytes) {
+  return static_cast<int64_t>(llvm::alignTo(static_cast<uint64_t>(offsetBytes), bufferAlignmentBytes));
+}
 
 /// True for the operations that are nodes of a graph.
 bool isNode(mlir::Operation *op);

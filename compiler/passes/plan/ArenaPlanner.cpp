@@ -1,6 +1,8 @@
 //===- ArenaPlanner.cpp - offsets for buffers that may share bytes --------===//
 #include "compiler/passes/plan/ArenaPlanner.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -9,8 +11,6 @@ namespace ogc::plan {
 
 namespace {
 
-int64_t roundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
-
 enum class Fit { First, Best };
 
 /// Everything a strategy needs, sizes rounded.
@@ -18,7 +18,8 @@ struct Problem {
   Problem(const std::vector<BufferLifetime> &buffers, const ConflictGraph &conflicts, int64_t alignmentBytes)
       : buffers(buffers), conflicts(conflicts) {
     for (const BufferLifetime &buffer : buffers)
-      size.push_back(roundUp(buffer.sizeBytes, alignmentBytes));
+      size.push_back(
+          static_cast<int64_t>(llvm::alignTo(static_cast<uint64_t>(buffer.sizeBytes), static_cast<uint64_t>(alignmentBytes))));
   }
   const std::vector<BufferLifetime> &buffers;
   const ConflictGraph &conflicts;

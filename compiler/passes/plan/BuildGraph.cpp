@@ -23,10 +23,6 @@ namespace {
 
 using namespace mlir;
 
-int64_t roundUp(int64_t bytes) {
-  return (bytes + cg::bufferAlignmentBytes - 1) / cg::bufferAlignmentBytes * cg::bufferAlignmentBytes;
-}
-
 /// Bytes of a tensor in memory: elements narrower than a byte take one.
 int64_t sizeInBytes(Type type) {
   auto tensor = cast<RankedTensorType>(type);
@@ -46,7 +42,7 @@ public:
   explicit SectionAllocator(cg::Section section) : section(section) {}
   Place allocate(int64_t sizeBytes) {
     Place place{section, end, sizeBytes};
-    end += roundUp(sizeBytes);
+    end += cg::alignBuffer(sizeBytes);
     return place;
   }
   int64_t sizeBytes() const { return end; }

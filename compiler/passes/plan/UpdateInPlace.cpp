@@ -34,8 +34,10 @@ class GraphUpdater {
 public:
   GraphUpdater(cg::GraphOp graph, llvm::DenseMap<StringAttr, kern::KernelOp> &kernels) : graph(graph), kernels(kernels) {}
 
-  void run() {
-    for (Operation *node : plan::nodesOf(graph))
+  LogicalResult run() {
+    if (failed(takeSnapshot()))
+      return failure();
+    for (Operation *node : now->nodes)
       if (auto kernel = dyn_cast<cg::KernelOp>(node))
         reuseDyingInput(kernel);
     SmallVector<cg::MemcpyOp> commits;
@@ -43,7 +45,9 @@ public:
       if (copy.getTarget().getSection() == cg::Section::State)
         commits.push_back(copy);
     for (cg::MemcpyOp commit : commits)
-      writeStateDirectly(commit);
+      if (writeStateDirectly(commit) && failed(takeSnapshot()))
+        return failure();
+    return success();
   }
 
   /// Launches that overwrite an argument, with its number.
@@ -52,7 +56,8 @@ public:
 private:
   /// Every node as it is now: the order, and what touches what.
   struct Snapshot {
-    explicit Snapshot(cg::GraphOp graph) : nodes(plan::nodesOf(graph)), order(nodes.size()) {
+    Snapshot(std::vector<Operation *> all, plan::ScratchBuffers buffers)
+        : nodes(std::move(all)), order(nodes.size()), scratch(std::move(buffers)) {
       std::vector<std::vector<size_t>> hazards = plan::hazardsOf(nodes);
       for (size_t i = 0; i < nodes.size(); ++i) {
         position[nodes[i]] = i;
@@ -63,14 +68,31 @@ private:
     std::vector<Operation *> nodes;
     llvm::DenseMap<Operation *, size_t> position;
     plan::NodeOrder order;
+    plan::ScratchBuffers scratch;
   };
 
-  static SmallVector<Operation *> touching(const Snapshot &now, cg::SliceAttr range) {
+  LogicalResult takeSnapshot() {
+    std::vector<Operation *> nodes = plan::nodesOf(graph);
+    FailureOr<plan::ScratchBuffers> scratch = plan::collectScratch(nodes);
+    if (failed(scratch))
+      return failure();
+    now.emplace(std::move(nodes), std::move(*scratch));
+    return success();
+  }
+
+  /// The nodes that read or write bytes of `range`, in order.
+  SmallVector<Operation *> touching(cg::SliceAttr range) const {
     SmallVector<Operation *> found;
-    for (Operation *node : now.nodes)
+    auto add = [&](Operation *node) {
       if (llvm::any_of(cg::nodeSlices(node),
                        [&](cg::SliceAttr slice) { return slice.getSizeBytes() && cg::overlap(slice, range); }))
         found.push_back(node);
+    };
+    if (plan::isScratch(range))
+      for (size_t position : now->scratch.touching[*now->scratch.find(range.getOffsetBytes())])
+        add(now->nodes[position]);
+    else
+      llvm::for_each(now->nodes, add);
     return found;
   }
 
@@ -97,28 +119,31 @@ private:
     cg::SliceAttr result = slices.back();
     if (!plan::isScratch(result) || inPlace.contains(node))
       return;
-    Snapshot now(graph);
-    if (!isWholeBuffer(now, result))
+    if (!isWholeBuffer(result))
       return;
-    size_t here = now.position[node];
+    size_t here = now->position[node];
     for (cg::SliceAttr input : slices) {
-      if (!plan::isScratch(input) || input.getAccess() != cg::Access::Read || !argumentAt(node, input) ||
-          !isWholeBuffer(now, input))
+      if (!plan::isScratch(input) || input.getAccess() != cg::Access::Read || !argumentAt(node, input) || !isWholeBuffer(input))
         continue;
       bool isLast = llvm::all_of(
-          touching(now, input), [&](Operation *other) { return other == node || now.order.precedes(now.position[other], here); });
+          touching(input), [&](Operation *other) { return other == node || now->order.precedes(now->position[other], here); });
       if (!isLast)
         continue;
       inPlace[node] = *argumentAt(node, input);
       replace(result, input, node);
+      // Whoever touches the result follows this node, and whoever touches the input precedes it: the order stays as it is.
+      std::vector<size_t> &moved = now->scratch.touching[*now->scratch.find(result.getOffsetBytes())];
+      std::vector<size_t> &users = now->scratch.touching[*now->scratch.find(input.getOffsetBytes())];
+      users.insert(users.end(), moved.begin() + 1, moved.end()); // the first one is this node, the last user of the input
+      moved.clear();
       return;
     }
   }
 
   /// True when the whole buffer around `slice` is `slice`, written at once by one node.
-  static bool isWholeBuffer(const Snapshot &now, cg::SliceAttr slice) {
+  bool isWholeBuffer(cg::SliceAttr slice) const {
     unsigned writers = 0;
-    for (Operation *node : now.nodes)
+    for (Operation *node : touching(slice))
       for (cg::SliceAttr other : cg::nodeSlices(node)) {
         if (other.getSizeBytes() == 0 || !cg::overlap(other, slice))
           continue;
@@ -131,7 +156,7 @@ private:
 
   /// Moves everything that lies in `from` to `to`; what `updater` wrote there it updates now.
   void replace(cg::SliceAttr from, cg::SliceAttr to, Operation *updater) {
-    for (Operation *node : plan::nodesOf(graph)) {
+    for (Operation *node : touching(from)) {
       AttrTypeReplacer replacer;
       replacer.addReplacement([&](cg::SliceAttr slice) -> std::optional<Attribute> {
         if (slice.getSizeBytes() == 0 || !isInside(slice, from))
@@ -144,59 +169,60 @@ private:
     }
   }
 
-  /// Lets the node that computes the new value of a state write it where the state is, instead of copying it there.
-  void writeStateDirectly(cg::MemcpyOp commit) {
+  /// Lets the node that computes the new value of a state write it where the state is, instead of copying it there. True if the
+  /// graph has changed.
+  bool writeStateDirectly(cg::MemcpyOp commit) {
     cg::SliceAttr value = commit.getSource(), state = commit.getTarget();
-    Snapshot now(graph);
-    if (!plan::isScratch(value) || !isWholeBuffer(now, value))
-      return;
+    if (!plan::isScratch(value) || !isWholeBuffer(value))
+      return false;
     Operation *writer = nullptr;
     SmallVector<Operation *> readers; // of the old value, but for the writer
-    for (Operation *node : touching(now, value))
+    for (Operation *node : touching(value))
       for (cg::SliceAttr slice : cg::nodeSlices(node))
         if (slice.getAccess() == cg::Access::Write && isSamePlace(slice, value))
           writer = node;
-    for (Operation *node : touching(now, state))
+    for (Operation *node : touching(state))
       if (node != writer && node != commit)
         readers.push_back(node);
     bool readsOld = llvm::any_of(cg::nodeSlices(writer), [&](cg::SliceAttr slice) { return cg::overlap(slice, state); });
     auto kernel = dyn_cast<cg::KernelOp>(writer);
     std::optional<unsigned> argument = readsOld && kernel ? argumentAt(kernel, state) : std::nullopt;
     if ((readsOld && !argument) || inPlace.contains(writer))
-      return;
+      return false;
     // Another state that is committed from this value, or reads of the state by its own commit, keep their copies.
     if (llvm::any_of(readers, [](Operation *reader) { return isa<cg::MemcpyOp>(reader) && writesState(reader); }))
-      return;
-    keepOldValue(now, writer, readers, state);
+      return false;
+    keepOldValue(writer, readers, state);
     if (argument)
       inPlace[writer] = *argument;
-    commit.erase();
     replace(value,
             cg::SliceAttr::get(state.getContext(), state.getSection(), state.getOffsetBytes(), state.getSizeBytes(),
                                cg::Access::ReadWrite),
             argument ? writer : nullptr);
+    commit.erase();
+    return true;
   }
 
   static bool writesState(Operation *copy) { return cast<cg::MemcpyOp>(copy).getTarget().getSection() == cg::Section::State; }
 
   /// Readers of the old value that do not depend on `writer` are scheduled before it; the others read a copy.
-  void keepOldValue(const Snapshot &now, Operation *writer, ArrayRef<Operation *> readers, cg::SliceAttr state) {
-    size_t at = now.position.lookup(writer);
+  void keepOldValue(Operation *writer, ArrayRef<Operation *> readers, cg::SliceAttr state) {
+    size_t at = now->position.lookup(writer);
     SmallVector<Operation *> late;
     size_t last = at;
     for (Operation *reader : readers) {
-      size_t position = now.position.lookup(reader);
-      if (now.order.precedes(at, position))
+      size_t position = now->position.lookup(reader);
+      if (now->order.precedes(at, position))
         late.push_back(reader);
       else
         last = std::max(last, position);
     }
     // What depends on the writer goes behind the last reader that does not; the order is kept otherwise.
-    Operation *point = now.nodes[last];
+    Operation *point = now->nodes[last];
     for (size_t i = at; i < last; ++i)
-      if (i == at || now.order.precedes(at, i)) {
-        now.nodes[i]->moveAfter(point);
-        point = now.nodes[i];
+      if (i == at || now->order.precedes(at, i)) {
+        now->nodes[i]->moveAfter(point);
+        point = now->nodes[i];
       }
     if (late.empty())
       return;
@@ -226,12 +252,13 @@ private:
       for (cg::SliceAttr slice : cg::nodeSlices(node))
         if (slice.getSection() == cg::Section::Scratch)
           end = std::max(end, slice.getOffsetBytes() + slice.getSizeBytes());
-    return llvm::alignTo(static_cast<uint64_t>(end), cg::bufferAlignmentBytes);
+    return cg::alignBuffer(end);
   }
 
   cg::GraphOp graph;
   llvm::DenseMap<StringAttr, kern::KernelOp> &kernels;
   llvm::DenseMap<StringAttr, SmallVector<unsigned>> possible;
+  std::optional<Snapshot> now;
 };
 
 class UpdateInPlace : public impl::UpdateInPlaceBase<UpdateInPlace> {
@@ -242,7 +269,8 @@ class UpdateInPlace : public impl::UpdateInPlaceBase<UpdateInPlace> {
     llvm::MapVector<Operation *, unsigned> inPlace;
     for (auto graph : getOperation().getOps<cg::GraphOp>()) {
       GraphUpdater updater(graph, kernels);
-      updater.run();
+      if (failed(updater.run()))
+        return signalPassFailure();
       for (auto [node, argument] : updater.inPlace)
         inPlace[node] = argument;
     }
