@@ -44,8 +44,8 @@ struct Printing {
   std::string cast(const std::string &text) const { return "(" + types.name(resultType()) + ")(" + text + ")"; }
 
   std::string binaryFloat(StringRef symbol) const { return narrow(resultType(), real(0) + " " + symbol.str() + " " + real(1)); }
-  /// Rounded by itself: `*` might become part of a fused multiply-add, and what is then rounded to an integer or an index would differ
-  /// from the cpu target's, which never fuses.
+  /// Rounded by itself: `*` might become part of a fused multiply-add, and what is then rounded to an integer or an index would
+  /// differ from the cpu target's, which never fuses.
   std::string product() const {
     return narrow(resultType(), (resultType().isF64() ? "__dmul_rn(" : "__fmul_rn(") + real(0) + ", " + real(1) + ")");
   }

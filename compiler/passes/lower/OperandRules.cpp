@@ -12,73 +12,54 @@ namespace {
 
 constexpr int64_t any = std::numeric_limits<int64_t>::max();
 
+/// Ranks that operands `first` to `last` may have.
 struct RankRule {
   StringRef opType;
-  unsigned operand;
+  unsigned first, last;
   int64_t least, most;
 };
 
 constexpr RankRule rankRules[] = {
-    {"AffineGrid", 0, 3, 3},
-    {"BatchNormalization", 0, 1, any},
-    {"BatchNormalization", 1, 1, 1},
-    {"BatchNormalization", 2, 1, 1},
-    {"BatchNormalization", 3, 1, 1},
-    {"BatchNormalization", 4, 1, 1},
-    {"Conv", 0, 3, any},
-    {"Conv", 1, 3, any},
-    {"Conv", 2, 1, 1},
-    {"ConvInteger", 0, 3, any},
-    {"ConvInteger", 1, 3, any},
-    {"ConvTranspose", 0, 3, any},
-    {"ConvTranspose", 1, 3, any},
-    {"ConvTranspose", 2, 1, 1},
-    {"DeformConv", 0, 3, any},
-    {"DeformConv", 1, 3, any},
-    {"DeformConv", 2, 3, any},
-    {"DepthToSpace", 0, 4, 4},
-    {"Det", 0, 2, any},
-    {"GRU", 0, 3, 3},
-    {"GRU", 1, 3, 3},
-    {"GRU", 2, 3, 3},
-    {"Gemm", 0, 2, 2},
-    {"Gemm", 1, 2, 2},
-    {"GlobalAveragePool", 0, 2, any},
-    {"GlobalLpPool", 0, 2, any},
-    {"GlobalMaxPool", 0, 2, any},
-    {"GridSample", 0, 3, any},
-    {"GridSample", 1, 3, any},
-    {"GroupNormalization", 0, 2, any},
-    {"GroupNormalization", 1, 1, 1},
-    {"GroupNormalization", 2, 1, 1},
-    {"InstanceNormalization", 0, 2, any},
-    {"InstanceNormalization", 1, 1, 1},
-    {"InstanceNormalization", 2, 1, 1},
-    {"LRN", 0, 2, any},
-    {"LSTM", 0, 3, 3},
-    {"LSTM", 1, 3, 3},
-    {"LSTM", 2, 3, 3},
-    {"AveragePool", 0, 3, any},
-    {"LpPool", 0, 3, any},
-    {"MaxPool", 0, 3, any},
-    {"MaxRoiPool", 0, 4, 4},
-    {"MaxRoiPool", 1, 2, 2},
-    {"MaxUnpool", 0, 3, any},
-    {"MaxUnpool", 1, 3, any},
-    {"NonMaxSuppression", 0, 3, 3},
-    {"NonMaxSuppression", 1, 3, 3},
-    {"QLinearConv", 0, 3, any},
-    {"QLinearConv", 3, 3, any},
-    {"RNN", 0, 3, 3},
-    {"RNN", 1, 3, 3},
-    {"RNN", 2, 3, 3},
-    {"ReverseSequence", 0, 2, any},
-    {"ReverseSequence", 1, 1, 1},
-    {"RoiAlign", 0, 4, 4},
-    {"RoiAlign", 1, 2, 2},
-    {"RoiAlign", 2, 1, 1},
-    {"SpaceToDepth", 0, 4, 4},
-    {"Trilu", 0, 2, any},
+    {"AffineGrid", 0, 0, 3, 3},
+    {"AveragePool", 0, 0, 3, any},
+    {"BatchNormalization", 0, 0, 1, any},
+    {"BatchNormalization", 1, 4, 1, 1},
+    {"Conv", 0, 1, 3, any},
+    {"Conv", 2, 2, 1, 1},
+    {"ConvInteger", 0, 1, 3, any},
+    {"ConvTranspose", 0, 1, 3, any},
+    {"ConvTranspose", 2, 2, 1, 1},
+    {"DeformConv", 0, 2, 3, any},
+    {"DepthToSpace", 0, 0, 4, 4},
+    {"Det", 0, 0, 2, any},
+    {"GRU", 0, 2, 3, 3},
+    {"Gemm", 0, 1, 2, 2},
+    {"GlobalAveragePool", 0, 0, 2, any},
+    {"GlobalLpPool", 0, 0, 2, any},
+    {"GlobalMaxPool", 0, 0, 2, any},
+    {"GridSample", 0, 1, 3, any},
+    {"GroupNormalization", 0, 0, 2, any},
+    {"GroupNormalization", 1, 2, 1, 1},
+    {"InstanceNormalization", 0, 0, 2, any},
+    {"InstanceNormalization", 1, 2, 1, 1},
+    {"LRN", 0, 0, 2, any},
+    {"LSTM", 0, 2, 3, 3},
+    {"LpPool", 0, 0, 3, any},
+    {"MaxPool", 0, 0, 3, any},
+    {"MaxRoiPool", 0, 0, 4, 4},
+    {"MaxRoiPool", 1, 1, 2, 2},
+    {"MaxUnpool", 0, 1, 3, any},
+    {"NonMaxSuppression", 0, 1, 3, 3},
+    {"QLinearConv", 0, 0, 3, any},
+    {"QLinearConv", 3, 3, 3, any},
+    {"RNN", 0, 2, 3, 3},
+    {"ReverseSequence", 0, 0, 2, any},
+    {"ReverseSequence", 1, 1, 1, 1},
+    {"RoiAlign", 0, 0, 4, 4},
+    {"RoiAlign", 1, 1, 2, 2},
+    {"RoiAlign", 2, 2, 1, 1},
+    {"SpaceToDepth", 0, 0, 4, 4},
+    {"Trilu", 0, 0, 2, any},
 };
 
 /// The type of an operand; null where it is absent or no ranked tensor.
@@ -96,10 +77,12 @@ std::optional<std::string> refuseRank(Operation *op) {
   for (const RankRule &rule : rankRules) {
     if (rule.opType != onnx::getOpType(op))
       continue;
-    RankedTensorType type = operandType(op, rule.operand);
-    if (type && (type.getRank() < rule.least || type.getRank() > rule.most))
-      return "operand " + std::to_string(rule.operand) + " has rank " + std::to_string(type.getRank()) + ", expected " +
-             range(rule.least, rule.most);
+    for (unsigned i = rule.first; i <= rule.last; ++i) {
+      RankedTensorType type = operandType(op, i);
+      if (type && (type.getRank() < rule.least || type.getRank() > rule.most))
+        return "operand " + std::to_string(i) + " has rank " + std::to_string(type.getRank()) + ", expected " +
+               range(rule.least, rule.most);
+    }
   }
   return std::nullopt;
 }

@@ -84,20 +84,26 @@ LogicalResult requireFloat(Node &n) {
   return isa<FloatType>(n.outElement()) ? success() : n.fail("result 0 is not of a float type");
 }
 
-LogicalResult randomUniform(Node &n) {
+/// A tensor of the result's type whose elements are `element(s, words, type)`: the random words of each, and the type to compute
+/// in.
+template <typename Element> LogicalResult generateFloats(Node &n, Element element) {
   for (StringRef name : {"dtype", "shape"})
     n.op.ignore(name); // the result type says it
-  double low = n.op.getF32("low", 0.0f), high = n.op.getF32("high", 1.0f);
   Key key = keyOf(n);
   if (failed(requireFloat(n)))
     return failure();
   Shape shape(n.outShape());
   return n.result(generate(n.b, shape, n.outElement(), [&](Scalar &s, ValueRange) {
-    Type type = computeType(n.outElement());
-    std::array<Value, 4> words = philox(s, counterOf(s, shape), key);
+    return element(s, philox(s, counterOf(s, shape), key), computeType(n.outElement()));
+  }));
+}
+
+LogicalResult randomUniform(Node &n) {
+  double low = n.op.getF32("low", 0.0f), high = n.op.getF32("high", 1.0f);
+  return generateFloats(n, [&](Scalar &s, const std::array<Value, 4> &words, Type type) {
     Value u = uniform(s, words[0], words[1], type);
     return s.add(s.mul(u, s.cst(type, high - low)), s.cst(type, low));
-  }));
+  });
 }
 
 /// 1 with the probability that the operand says. (The operator's function body has it the other way round.)
@@ -116,22 +122,14 @@ LogicalResult bernoulli(Node &n) {
 
 /// Box and Muller: radius from one uniform number, angle from another.
 LogicalResult randomNormal(Node &n) {
-  for (StringRef name : {"dtype", "shape"})
-    n.op.ignore(name);
   double mean = n.op.getF32("mean", 0.0f), scale = n.op.getF32("scale", 1.0f);
-  Key key = keyOf(n);
-  if (failed(requireFloat(n)))
-    return failure();
-  Shape shape(n.outShape());
-  return n.result(generate(n.b, shape, n.outElement(), [&](Scalar &s, ValueRange) {
-    Type type = computeType(n.outElement());
-    std::array<Value, 4> words = philox(s, counterOf(s, shape), key);
+  return generateFloats(n, [&](Scalar &s, const std::array<Value, 4> &words, Type type) {
     Value one = s.cst(type, 1.0), nonZero = s.sub(one, uniform(s, words[0], words[1], type)); // in (0, 1]
     Value radius = s.sqrt(s.mul(s.cst(type, -2.0), math::LogOp::create(s.b, nonZero)));
     Value angle = s.mul(uniform(s, words[2], words[3], type), s.cst(type, 6.283185307179586));
     Value normal = s.mul(radius, math::CosOp::create(s.b, angle));
     return s.add(s.mul(normal, s.cst(type, scale)), s.cst(type, mean));
-  }));
+  });
 }
 
 /// The class with the largest logit plus Gumbel noise has the probability that the logits say.

@@ -135,6 +135,28 @@ FailureOr<Value> Unroller::stack(Operation *op, unsigned result, ArrayRef<Value>
   return whole->getResult(0);
 }
 
+/// Takes what the body gave in one iteration: the values carried to the next one, then a slice for each scanned result.
+static void takeYielded(ArrayRef<Value> yielded, SmallVector<Value> &carried, std::vector<SmallVector<Value>> &scanned) {
+  carried.assign(yielded.begin(), yielded.begin() + carried.size());
+  for (auto [slices, value] : llvm::zip_equal(scanned, yielded.drop_front(carried.size())))
+    slices.push_back(value);
+}
+
+/// Replaces `op` by what was carried out of the last iteration and the scanned slices along `axisOf` each.
+LogicalResult Unroller::replace(Operation *op, ArrayRef<Value> carried, ArrayRef<SmallVector<Value>> scanned,
+                                llvm::function_ref<int64_t(size_t)> axisOf) {
+  SmallVector<Value> results(carried);
+  for (auto [i, slices] : llvm::enumerate(scanned)) {
+    FailureOr<Value> whole = stack(op, static_cast<unsigned>(carried.size() + i), slices, axisOf(i));
+    if (failed(whole))
+      return failure();
+    results.push_back(*whole);
+  }
+  op->replaceAllUsesWith(results);
+  op->erase();
+  return success();
+}
+
 LogicalResult Unroller::unrollLoop(Operation *op) {
   auto yield = yieldOf(op->getRegion(0));
   unsigned numCarried = op->getNumOperands() < 2 ? 0 : op->getNumOperands() - 2;
@@ -174,20 +196,9 @@ LogicalResult Unroller::unrollLoop(Operation *op) {
       return failure();
     // Without a condition at the start the body's own counts from the first iteration on.
     condition = yielded->front();
-    carried.assign(yielded->begin() + 1, yielded->begin() + 1 + numCarried);
-    for (auto [slices, value] : llvm::zip(scanned, ArrayRef(*yielded).drop_front(1 + numCarried)))
-      slices.push_back(value);
+    takeYielded(ArrayRef(*yielded).drop_front(), carried, scanned);
   }
-  SmallVector<Value> results(carried);
-  for (auto [i, slices] : llvm::enumerate(scanned)) {
-    FailureOr<Value> whole = stack(op, numCarried + static_cast<unsigned>(i), slices, 0);
-    if (failed(whole))
-      return failure();
-    results.push_back(*whole);
-  }
-  op->replaceAllUsesWith(results);
-  op->erase();
-  return success();
+  return replace(op, carried, scanned, [](size_t) { return 0; });
 }
 
 LogicalResult Unroller::unrollScan(Operation *op) {
@@ -231,22 +242,12 @@ LogicalResult Unroller::unrollScan(Operation *op) {
     FailureOr<Values> yielded = copyBody(op, arguments);
     if (failed(yielded))
       return failure();
-    carried.assign(yielded->begin(), yielded->begin() + numCarried);
-    for (auto [slices, value] : llvm::zip(scanned, ArrayRef(*yielded).drop_front(numCarried)))
-      slices.push_back(value);
+    takeYielded(*yielded, carried, scanned);
   }
-  SmallVector<Value> results(carried);
-  for (auto [i, slices] : llvm::enumerate(scanned)) {
-    if (entry(outReversed, i))
+  for (auto [i, slices] : llvm::enumerate(scanned))
+    if (entry(outReversed, i)) // the last iteration is the first slice
       std::reverse(slices.begin(), slices.end());
-    FailureOr<Value> whole = stack(op, numCarried + static_cast<unsigned>(i), slices, entry(outAxes, i));
-    if (failed(whole))
-      return failure();
-    results.push_back(*whole);
-  }
-  op->replaceAllUsesWith(results);
-  op->erase();
-  return success();
+  return replace(op, carried, scanned, [&](size_t i) { return entry(outAxes, i); });
 }
 
 } // namespace ogc::specialize

@@ -32,6 +32,8 @@ private:
   using Values = llvm::SmallVector<mlir::Value>;
   mlir::FailureOr<Values> copyBody(mlir::Operation *op, mlir::ValueRange arguments);
   mlir::FailureOr<mlir::Value> stack(mlir::Operation *op, unsigned result, llvm::ArrayRef<mlir::Value> slices, int64_t axis);
+  mlir::LogicalResult replace(mlir::Operation *op, llvm::ArrayRef<mlir::Value> carried,
+                              llvm::ArrayRef<llvm::SmallVector<mlir::Value>> scanned, llvm::function_ref<int64_t(size_t)> axisOf);
 
   FoldRange fold;
   int64_t copiedNodes = 0;
