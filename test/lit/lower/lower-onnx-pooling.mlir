@@ -13,9 +13,16 @@ func.func @max_pool(%x: tensor<1x8x5x5xf32>) -> tensor<1x8x3x3xf32> {
   return %0 : tensor<1x8x3x3xf32>
 }
 
-// Without the padding each window divides by its own count, known at compile time.
+// Without the padding each window divides by its own count, that of the positions from its first to its last inside of the image.
 // CHECK-LABEL: func @average_pool
-// CHECK: arith.constant dense<[5.000000e-01, 0.333333343, 0.333333343, 5.000000e-01]> : tensor<4xf32>
+// CHECK: linalg.generic {{.*}}"reduction"]
+// CHECK: linalg.generic
+// CHECK: linalg.index 2
+// CHECK: %[[LAST:.*]] = arith.minsi
+// CHECK: %[[FIRST:.*]] = arith.minsi
+// CHECK: arith.subi %[[LAST]], %[[FIRST]]
+// CHECK: arith.sitofp
+// CHECK: arith.divf
 func.func @average_pool(%x: tensor<1x2x4xf32>) -> tensor<1x2x4xf32> {
   %0 = "onnx.AveragePool"(%x) {kernel_shape = array<i64: 3>, pads = array<i64: 1, 1>, count_include_pad = 0 : i64} : (tensor<1x2x4xf32>) -> tensor<1x2x4xf32>
   return %0 : tensor<1x2x4xf32>
