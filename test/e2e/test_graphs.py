@@ -267,3 +267,14 @@ def test_front_of_rows(ogc, tmp_path):
     actual = ogc.run(ogc.compile(tmp_path / "m.onnx", tmp_path / "m.ogc"), {"x": x})["y"]
     rows = x[:, :, :16].reshape(1, 5, 4, 4)
     np.testing.assert_array_equal(actual, np.concatenate([-rows[..., 2:], rows[..., :2]], -1))
+
+
+def test_many_parts(ogc, tmp_path):
+    """Planning takes time about linear in the nodes: a thousand parts that are scanned."""
+    count = 1000
+    nodes = [node("MatMul", "x w", "m"), node("Split", "m", " ".join(f"a{i}" for i in range(count)), axis=0, num_outputs=count)]
+    nodes += [node("CumSum", f"a{i} axis", f"b{i}") for i in range(count)] + [node("Concat", " ".join(f"b{i}" for i in range(count)), "y", axis=0)]
+    constants = weights(w=(8, 8)) | {"axis": np.int64(1)}
+    onnx.save(harness.make_model(nodes, {"x": (F32, (count, 8))}, {"y": (F32, (count, 8))}, constants), tmp_path / "m.onnx")
+    ogc("compile", tmp_path / "m.onnx", "--target", "cpu", "--stop-after", "plan", "-o", tmp_path / "plan.mlir", timeout=30)
+    assert (tmp_path / "plan.mlir").read_text().count("= cg.kernel") <= count + 2

@@ -48,29 +48,31 @@ std::optional<int64_t> offsetOfCopy(kern::KernelOp kernel) {
 
 class SlicePlacer {
 public:
-  SlicePlacer(cg::GraphOp graph, SymbolTable &symbols) : graph(graph), symbols(symbols) {}
+  SlicePlacer(std::vector<Operation *> graphNodes, plan::ScratchBuffers scratch, SymbolTable &symbols)
+      : nodes(std::move(graphNodes)), buffers(std::move(scratch)), symbols(symbols) {
+    for (Operation *node : nodes)
+      for (cg::SliceAttr slice : cg::nodeSlices(node))
+        if (slice.getSection() == cg::Section::Inputs && slice.getAccess() != cg::Access::Read)
+          writtenInputs.push_back(slice);
+  }
 
   void run() {
-    for (Operation *node : plan::nodesOf(graph))
-      if (auto launch = dyn_cast<cg::KernelOp>(node))
+    for (size_t i = 0; i < nodes.size(); ++i)
+      if (auto launch = dyn_cast<cg::KernelOp>(nodes[i]))
         if (auto kernel = symbols.lookup<kern::KernelOp>(launch.getKernel()))
           if (std::optional<int64_t> offset = offsetOfCopy(kernel))
-            place(launch, *offset);
+            place(i, *offset);
   }
 
 private:
   /// Lets all readers of the copy read the part itself.
-  void place(cg::KernelOp copy, int64_t offsetBytes) {
-    SmallVector<cg::SliceAttr> slices = cg::nodeSlices(copy);
+  void place(size_t copy, int64_t offsetBytes) {
+    SmallVector<cg::SliceAttr> slices = cg::nodeSlices(nodes[copy]);
     cg::SliceAttr source = slices.front(), target = slices.back();
     int64_t begin = source.getOffsetBytes() + offsetBytes;
-    // A state changes during the run, which the copy may be there to outlive.
-    bool isStable =
-        plan::isScratch(source) || source.getSection() == cg::Section::Inputs || source.getSection() == cg::Section::Weights;
-    if (!isStable || !plan::isScratch(target) || begin % partAlignmentBytes || target.getSizeBytes() == 0 ||
-        offsetBytes + target.getSizeBytes() > source.getSizeBytes())
-      return;
-    if (!isWrittenOnce(source, nullptr) || !isWrittenOnce(target, copy) || !canRead(source, target, copy))
+    if (!plan::isScratch(target) || target.getSizeBytes() == 0 || begin % partAlignmentBytes ||
+        offsetBytes + target.getSizeBytes() > source.getSizeBytes() || !isStable(source) || writersOf(target) != 1 ||
+        !canRead(source, target, copy))
       return;
     AttrTypeReplacer replacer;
     replacer.addReplacement([&](cg::SliceAttr slice) -> std::optional<Attribute> {
@@ -79,47 +81,73 @@ private:
       return cg::SliceAttr::get(slice.getContext(), source.getSection(), begin + slice.getOffsetBytes() - target.getOffsetBytes(),
                                 slice.getSizeBytes(), slice.getAccess());
     });
-    copy.erase();
-    for (Operation *node : plan::nodesOf(graph))
-      replacer.replaceElementsIn(node);
+    std::vector<size_t> readers = touching(target);
+    llvm::erase(readers, copy);
+    nodes[copy]->erase();
+    nodes[copy] = nullptr;
+    for (size_t reader : readers)
+      if (nodes[reader])
+        replacer.replaceElementsIn(nodes[reader]);
+    if (plan::isScratch(source))
+      llvm::append_range(touching(source), readers);
   }
 
-  /// True when no node but `writer` writes to the range, or, without a writer, at most one does.
-  bool isWrittenOnce(cg::SliceAttr range, Operation *writer) {
+  /// The nodes that touch the buffer around a range of scratch; some may have been erased.
+  std::vector<size_t> &touching(cg::SliceAttr range) { return buffers.touching[*buffers.find(range.getOffsetBytes())]; }
+
+  unsigned writersOf(cg::SliceAttr range) {
     unsigned writers = 0;
-    for (Operation *node : plan::nodesOf(graph))
-      for (cg::SliceAttr slice : cg::nodeSlices(node))
-        if (slice.getAccess() != cg::Access::Read && slice.getSizeBytes() && cg::overlap(slice, range)) {
-          if (writer && node != writer)
-            return false;
-          ++writers;
-        }
-    return writers <= 1;
+    for (size_t node : touching(range))
+      for (cg::SliceAttr slice : nodes[node] ? cg::nodeSlices(nodes[node]) : SmallVector<cg::SliceAttr>())
+        writers += slice.getAccess() != cg::Access::Read && slice.getSizeBytes() && cg::overlap(slice, range);
+    return writers;
+  }
+
+  /// What is there when the copy is made stays. A state changes during the run, which the copy may be there to outlive.
+  bool isStable(cg::SliceAttr source) {
+    switch (source.getSection()) {
+    case cg::Section::Scratch:
+      return writersOf(source) == 1;
+    case cg::Section::Inputs:
+      return llvm::none_of(writtenInputs, [&](cg::SliceAttr slice) { return cg::overlap(slice, source); });
+    default:
+      return source.getSection() == cg::Section::Weights;
+    }
   }
 
   /// The readers stay inside the copy, and a library node never reads an input: its buffer could then not be the caller's.
-  bool canRead(cg::SliceAttr source, cg::SliceAttr target, Operation *copy) {
-    for (Operation *node : plan::nodesOf(graph))
-      for (cg::SliceAttr slice : cg::nodeSlices(node)) {
-        if (node == copy || slice.getSizeBytes() == 0 || !cg::overlap(slice, target))
+  bool canRead(cg::SliceAttr source, cg::SliceAttr target, size_t copy) {
+    for (size_t node : touching(target)) {
+      if (node == copy || !nodes[node])
+        continue;
+      for (cg::SliceAttr slice : cg::nodeSlices(nodes[node])) {
+        if (slice.getSizeBytes() == 0 || !cg::overlap(slice, target))
           continue;
         bool isInside = slice.getOffsetBytes() >= target.getOffsetBytes() &&
                         slice.getOffsetBytes() + slice.getSizeBytes() <= target.getOffsetBytes() + target.getSizeBytes();
-        if (!isInside || (source.getSection() == cg::Section::Inputs && isa<cg::GemmOp>(node)))
+        if (!isInside || (source.getSection() == cg::Section::Inputs && isa<cg::GemmOp>(nodes[node])))
           return false;
       }
+    }
     return true;
   }
 
-  cg::GraphOp graph;
+  std::vector<Operation *> nodes; ///< null where a copy was
+  plan::ScratchBuffers buffers;
   SymbolTable &symbols;
+  SmallVector<cg::SliceAttr> writtenInputs;
 };
 
 class PlaceSlices : public impl::PlaceSlicesBase<PlaceSlices> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
-    for (auto graph : getOperation().getOps<cg::GraphOp>())
-      SlicePlacer(graph, symbols).run();
+    for (auto graph : getOperation().getOps<cg::GraphOp>()) {
+      std::vector<Operation *> nodes = plan::nodesOf(graph);
+      FailureOr<plan::ScratchBuffers> buffers = plan::collectScratch(nodes);
+      if (failed(buffers))
+        return signalPassFailure();
+      SlicePlacer(std::move(nodes), std::move(*buffers), symbols).run();
+    }
     plan::eraseUnusedKernels(getOperation());
   }
 };
