@@ -87,7 +87,7 @@ def where(b):
 def cast(b):
     x = b.pick((F32, I32, I64, BOOL, F64))
     to = b.choose([F32, I32, I64, BOOL, F64])
-    if x.dtype.kind == "f" and to.kind != "f" and not x.is_exact:
+    if x.dtype.kind == "f" and to.kind != "f" and not (x.is_exact and b.jumps):
         raise Rejected
     y = b.add("Cast", x, to=onnx.helper.np_dtype_to_tensor_dtype(to), exact=True)
     if to == F64 and b.chance(0.8):

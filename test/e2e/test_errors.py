@@ -236,6 +236,14 @@ def test_bundle_for_another_device(ogc, model, tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="there is a GPU")
+@pytest.mark.parametrize("arguments", [["inspect", "--json"], ["inspect", "--ir"], ["run"]])
+def test_full_standard_output(ogc, bundle, arguments):
+    """What could not be written is an error, whoever writes."""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([ogc.program, arguments[0], bundle, *arguments[1:]], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (1, "error: cannot write to standard output\n")
+
+
 def test_no_gpu(ogc, bundle):
     refused(lambda: ogc.run(bundle, {"x": np.zeros((2, 4), np.float32)}, device="cuda:0"), "cuda")
 

@@ -110,6 +110,19 @@ def test_product_with_itself(ogc, tmp_path):
     harness.check_outputs(ogc.run(ogc.compile(tmp_path / "m.onnx", tmp_path / "m.ogc"), inputs), harness.reference(model, inputs), 1e-6)
 
 
+@pytest.mark.parametrize("batch, queries, keys", [(0, 2, 3), (2, 0, 3), (2, 3, 0)])
+def test_attention_to_nothing(ogc, tmp_path, batch, queries, keys):
+    """What looks like attention, without batches, queries or keys."""
+    nodes = [onnx.helper.make_node("MatMul", ["q", "k"], ["s"]), onnx.helper.make_node("Softmax", ["s"], ["p"], axis=-1),
+             onnx.helper.make_node("MatMul", ["p", "v"], ["y"])]
+    shapes = {"q": (batch, queries, 8), "k": (batch, 8, keys), "v": (batch, keys, 5)}
+    model = harness.make_model(nodes, {name: (onnx.TensorProto.FLOAT, shape) for name, shape in shapes.items()},
+                               {"y": (onnx.TensorProto.FLOAT, (batch, queries, 5))})
+    onnx.save(model, tmp_path / "m.onnx")
+    result = ogc.run(ogc.compile(tmp_path / "m.onnx", tmp_path / "m.ogc"), {name: np.ones(shape, np.float32) for name, shape in shapes.items()})
+    np.testing.assert_array_equal(result["y"], np.zeros((batch, queries, 5), np.float32))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--first", type=int, default=0)

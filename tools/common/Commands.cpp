@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <iostream>
 
 namespace ogc::tools {
 
@@ -20,6 +21,14 @@ void setUpProgram(CLI::App &app) {
   app.failure_message([](const CLI::App *program, const CLI::Error &error) {
     return "error: " + oneLine(error.what()) + " (" + program->get_name() + " --help lists what there is)\n";
   });
+}
+
+int finishOutput(int exitCode) {
+  std::cout.flush();
+  bool isWritten = std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout;
+  if (!isWritten)
+    std::cerr << "error: cannot write to standard output\n";
+  return isWritten ? exitCode : 1;
 }
 
 void addRuntimeCommands(CLI::App &app, int &exitCode, const CommandHooks &hooks) {

@@ -20,6 +20,9 @@ struct CommandHooks {
 /// Gives a program `--version`, and one line on stderr for usage errors.
 void setUpProgram(CLI::App &app);
 
+/// The exit code of a program, 1 with a line on stderr where standard output could not take all that was written.
+int finishOutput(int exitCode);
+
 /// Adds `run`, `bench`, `inspect`, `verify` and `tune` to `app`. They run while `app.parse` does; `exitCode` becomes 1 where one
 /// fails, after a line on stderr that says why. Arguments of a wrong form make `app.parse` throw.
 void addRuntimeCommands(CLI::App &app, int &exitCode, const CommandHooks &hooks = {});

@@ -11,5 +11,5 @@ int main(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  return exitCode;
+  return ogc::tools::finishOutput(exitCode);
 }

@@ -23,5 +23,11 @@ int main(int argc, char **argv) {
     // Help is no error; every other parse error is a matter of usage.
     return app.exit(error) == 0 ? 0 : 2;
   }
-  return exitCode;
+  llvm::outs().flush();
+  if (llvm::outs().has_error()) {
+    llvm::outs().clear_error(); // else the stream ends the program when it is destroyed
+    llvm::errs() << "error: cannot write to standard output\n";
+    return 1;
+  }
+  return ogc::tools::finishOutput(exitCode);
 }

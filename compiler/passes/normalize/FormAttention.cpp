@@ -109,7 +109,9 @@ std::optional<Parts> matchAttention(Operation *root) {
   Operation *softmax = matchSoftmax(root->getOperand(0), marked);
   if (!softmax)
     return std::nullopt;
-  RankedTensorType type = staticType(softmax->getResult(0));
+  RankedTensorType type = staticType(softmax->getResult(0)), result = staticType(root->getResult(0));
+  if (!result || result.getNumElements() == 0) // the operator wants heads
+    return std::nullopt;
   Parts parts;
   parts.value = root->getOperand(1);
   Value scores = softmax->getOperand(0);
