@@ -177,6 +177,19 @@ def test_usage(ogc, arguments):
     refused(lambda: ogc(*arguments), code=2)
 
 
+@pytest.mark.parametrize("arguments, parts", [
+    (["frob", "m.onnx"], ["'frob'", "compile, explain, plan"]), (["compile", "m.onnx", "--frob"], ["--frob", "ogc compile --help"]),
+    (["run", "m.ogc", "--seed", "-1"], ["--seed", "'-1' is negative"]), (["bench", "m.ogc", "--warmup", "-1"], ["--warmup", "negative"]),
+    (["verify", "m.ogc", "--random-orders", "-1"], ["--random-orders", "negative"]), (["verify", "m.ogc", "--tolerance", "nan"], ["'nan'"]),
+    (["compile", "m.onnx", "--memory", "-5MB"], ["--memory", "'-5MB' is negative"]),
+    (["bench", "m.ogc", "--iterations", "0"], ["--iterations: value 0 not in range"]), (["run", "m.ogc", "--seed", "x"], ["error: could not"]),
+    (["compile", "m.onnx", "--precision", "FP64"], ["--precision: FP64 not in"]),
+], ids=lambda value: " ".join(value))
+def test_usage_says_what(ogc, arguments, parts):
+    """Also: no word of the parser's begins with upper case, and no negative number is taken for a large one."""
+    refused(lambda: ogc(*arguments), *parts, code=2)
+
+
 @pytest.mark.parametrize("target", ["sm_1", "sm_999", "gpu", "", "sm_90,tpu"])
 def test_unknown_target(ogc, model, tmp_path, target):
     refused(lambda: ogc.compile(model, tmp_path / "m.ogc", "x=2x4", target=target), code=2)

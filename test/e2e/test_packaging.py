@@ -31,6 +31,7 @@ def test_project_that_uses_the_runtime(ogc, tmp_path, way):
         run("cmake", "--install", harness.ROOT / os.environ.get("OGC_BUILD_DIR", "build"), "--prefix", tmp_path / "prefix")
         for installed in ("ogc", "ogc-rt"):
             assert run(tmp_path / "prefix/bin" / installed, "--version").startswith(installed + " ")
+        assert list((tmp_path / "prefix").rglob("libogc_runtime.so"))
         options.append(f"-DCMAKE_PREFIX_PATH={tmp_path}/prefix")
     run("cmake", "-S", project, "-B", build, *options)
     run("cmake", "--build", build, "--target", "app")

@@ -24,7 +24,8 @@ void setUpProgram(CLI::App &app);
 int finishOutput(int exitCode);
 
 /// Adds `run`, `bench`, `inspect`, `verify` and `tune` to `app`. They run while `app.parse` does; `exitCode` becomes 1 where one
-/// fails, after a line on stderr that says why. Arguments of a wrong form make `app.parse` throw.
+/// fails, after a line on stderr that says why. Arguments of a wrong form make `app.parse` throw; so do, in all commands that
+/// `app` has by then, numbers that are negative or not finite.
 void addRuntimeCommands(CLI::App &app, int &exitCode, const CommandHooks &hooks = {});
 
 void addRunCommand(CLI::App &app, int &exitCode);

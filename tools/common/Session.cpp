@@ -30,7 +30,8 @@ std::string checkInput(const std::string &input) {
 void addSessionOptions(CLI::App &command, SessionOptions &options) {
   command.add_option("bundle", options.bundle, "the bundle (model.ogc)")->required();
   command.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str()->check(checkDevice);
-  command.add_option("--graph", options.graph, "ID of the graph; needed where the bundle has several");
+  command.add_option("--graph", options.graph,
+                     "ID of the graph; default: the only one, or the one that the shapes of the files choose");
   command.add_option("--input", options.inputs, "NAME=FILE.npy; may be repeated. Other inputs are drawn at random")
       ->check(checkInput);
   command.add_option("--seed", options.seed, "seed of random inputs and weights")->capture_default_str();

@@ -84,7 +84,7 @@ int explain(ExplainOptions options) {
   llvm::errs() << "error: there is no symbol '" << options.symbol << "'";
   for (const auto &[name, text] : lines)
     llvm::errs() << (name == lines.front().first ? ", expected '" : ", '") << name << "'";
-  llvm::errs() << "\n";
+  llvm::errs() << (lines.empty() ? ", the inputs have no named dimensions\n" : "\n");
   return 1;
 }
 

@@ -41,8 +41,8 @@ bool readTrace(const PlanOptions &options, llvm::ArrayRef<std::string> symbols, 
       return fail("the trace has no column '" + symbol + "', a named dimension of the model");
   for (const std::string &column : parsed->symbols)
     if (!llvm::is_contained(symbols, column))
-      return fail("the trace has a column '" + column + "', which is no named dimension of the model; these are '" +
-                  llvm::join(symbols, "', '") + "'");
+      return fail("the trace has a column '" + column + "', which is no named dimension of the model; " +
+                  (symbols.empty() ? "it has none" : "these are '" + llvm::join(symbols, "', '") + "'"));
   trace = std::move(*parsed);
   return true;
 }
@@ -65,10 +65,10 @@ bool limitByMemory(PlanOptions &options, const ModelFacts &facts) {
   if (options.memory == 0)
     return true;
   if (options.memory < fixed + options.graphBytes)
-    return fail(llvm::formatv(
-                    "the largest shape needs {0:f1} MB of weights and {1:f1} MB of buffers, more than the {2:f1} MB of --memory",
-                    facts.weightsBytes / 1e6, facts.contextBytes / 1e6, options.memory / 1e6)
-                    .str());
+    return fail(
+        llvm::formatv("the largest shape needs {0} bytes of weights, {1} of buffers and {2} of a graph, --memory allows {3}",
+                      facts.weightsBytes, facts.contextBytes, options.graphBytes, options.memory)
+            .str());
   options.limits.buckets = std::min<uint64_t>(options.limits.buckets, (options.memory - fixed) / options.graphBytes);
   return true;
 }
@@ -123,13 +123,13 @@ void addPlanCommand(CLI::App &app, int &exitCode) {
   command->add_option("model", options->compile.modelPath, "the ONNX file")->required();
   command->add_option("--trace", options->trace, "CSV: a line of named dimensions (and 'count'), then a line a call")->required();
   command->add_option("--memory", options->memory, "device memory for weights, buffers and graphs: 2GiB")
-      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true));
   command->add_option("--max-graphs", options->limits.buckets, "most graphs")
       ->capture_default_str()
       ->check(CLI::Range(1u, 4096u));
   command->add_option("--gain", options->limits.gain, "part of the work that a further graph must save")->capture_default_str();
   command->add_option("--graph-memory", options->graphBytes, "device memory of a loaded graph")
-      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true))
       ->capture_default_str();
   command->add_option("--graph-seconds", options->graphSeconds, "seconds to load a graph")->capture_default_str();
   command->add_option("--precision", options->compile.precision, "precision of storage and products")

@@ -57,7 +57,18 @@ typedef enum ogc_dtype {
   OGC_FLOAT32 = 11,
   OGC_FLOAT64 = 12,
   OGC_FLOAT8E4M3FN = 13,
-  OGC_FLOAT8E5M2 = 14
+  OGC_FLOAT8E5M2 = 14,
+  OGC_FLOAT8E4M3FNUZ = 15,
+  OGC_FLOAT8E5M2FNUZ = 16,
+  OGC_FLOAT8E8M0 = 17,
+  /* Types of fewer than 8 bits: an element a byte, integers as int8_t or uint8_t, floats as their bits in the low ones. */
+  OGC_FLOAT6E2M3 = 18,
+  OGC_FLOAT6E3M2 = 19,
+  OGC_FLOAT4E2M1 = 20,
+  OGC_INT4 = 21,
+  OGC_UINT4 = 22,
+  OGC_INT2 = 23,
+  OGC_UINT2 = 24
 } ogc_dtype;
 
 /* Where a pointer of the caller points to. On the cpu device both are the same. */
