@@ -213,7 +213,7 @@ def table(cases):
                f"{'same bits' if not case.failures else 'see below'} | {facts.get('memcheck', 'not run')} |")
 
 
-def report(session, cases, machine):
+def write_report(session, cases, machine):
     good = sum(not case.failures for case in cases)
     lines = ["# Results on a GPU", "", "Written by `scripts/gpu_test.sh`; not edited by hand.", ""]
     lines += [f"- {key}: {value}" for key, value in machine.items()]
@@ -235,7 +235,13 @@ def report(session, cases, machine):
     (output / f"{session.options.name}.md").write_text("\n".join(lines) + "\n")
     facts = [{"model": case.model, "precision": case.precision, "failures": case.failures, **case.facts} for case in cases]
     (output / f"{session.options.name}.json").write_text(json.dumps({"machine": machine, "cases": facts}, indent=1))
+
+
+def report(session, cases, machine):
+    """Writes the results and prints them; true when all are right."""
+    write_report(session, cases, machine)
     print("\n".join([*table(cases), "", *gpu_calls.table(session.calls)]))
+    good = sum(not case.failures for case in cases)
     good += sum(not calls.failures for calls in session.calls)
     total = len(cases) + len(session.calls)
     print(f"{good} passed, {total - good} failed, 0 skipped")
@@ -292,6 +298,7 @@ def main():
         if not case.failures:
             session.guarded(session.check, case)
             print(f"{case.model} {case.precision}: {case.facts.get('device_us', {}).get('p50', '-')} us", flush=True)
+            write_report(session, cases, machine)  # what is known is not lost when time runs out
     if options.ablation:
         session.ablation = list(ablation(session, models))
         print("\n".join(session.ablation), flush=True)
@@ -301,7 +308,7 @@ def main():
     refused, session.refused = refusal(session)
     if refused.failures:
         cases.append(refused)
-    report(session, cases, machine)  # the sanitizer takes long: what is known is not lost when time runs out
+    write_report(session, cases, machine)
     if not options.no_sanitizer and shutil.which("compute-sanitizer"):
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             list(pool.map(lambda case: session.guarded(session.sanitize, case), [case for case in cases if "device_us" in case.facts]))

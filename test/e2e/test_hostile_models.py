@@ -28,6 +28,13 @@ REFUSED = {
     "neighbours of a vector": (one(N("LRN", ["x"], ["y"], name="n", size=3), {"x": (4,)}), ["LRN node 'n'", "rank 1"]),
     "time axis outside": (one(N("ReverseSequence", ["x", "l"], ["y"], name="n", time_axis=7, batch_axis=1), {"x": (2, 3)}, {"l": np.array([1, 2, 1])}),
                           ["ReverseSequence node 'n'", "time_axis"]),
+    "filters of other channels": (one(N("Conv", ["x", "w"], ["y"], name="n"), {"x": (1, 1, 4, 4), "w": (1, 5, 1, 1)}), ["Conv node 'n'", "channels"]),
+    "quantized filters of other channels": (
+        harness.make_model([N("QLinearConv", ["x", "s", "z", "w", "s", "z", "s", "z"], ["y"], name="n")],
+                           {"x": (TensorProto.UINT8, (1, 1, 4, 4)), "w": (TensorProto.UINT8, (1, 2**31 - 1, 1, 1))}, {"y": (TensorProto.UINT8, None)},
+                           {"s": np.float32(1), "z": np.uint8(0)}), ["QLinearConv node 'n'", "channels"]),
+    "places of complex numbers": (harness.make_model([N("NonZero", ["x"], ["y"], name="n")], {"x": (TensorProto.COMPLEX64, (3,))},
+                                                     {"y": (TensorProto.INT64, None)}), ["'n'"]),
     # Sizes that no device has: products of extents overflow.
     "too many elements": (one(N("MaxPool", ["x"], ["y"], name="n", kernel_shape=[3, 3]), {"x": (2**62, 1, 4, 4)}), ["input 'x'", "too large"]),
     "too large a constant": (one(N("ConstantOfShape", ["s"], ["y"], name="n"), {}, {"s": np.array([2**40, 2**40])}), ["'n'"]),

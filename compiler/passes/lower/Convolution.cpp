@@ -185,10 +185,13 @@ Value convolve(Node &n, Conv conv, Type element) {
   return rank == 3 && conv.window.kernel[0] <= mostPlanes ? planeByPlane(n, conv, element) : genericConv(n, conv, element);
 }
 
-LogicalResult checkGroups(Node &n, int64_t groups, int64_t channels, int64_t filters) {
+/// `perGroup`: the channels that a filter has.
+LogicalResult checkGroups(Node &n, int64_t groups, int64_t channels, int64_t filters, int64_t perGroup) {
   if (groups < 1 || channels % groups != 0 || filters % groups != 0)
     return n.fail("group is " + Twine(groups) + ", expected a divisor of " + Twine(channels) + " channels and " + Twine(filters) +
                   " filters");
+  if (channels / groups != perGroup)
+    return n.fail("filters have " + Twine(perGroup) + " channels, expected " + Twine(channels / groups));
   return success();
 }
 
@@ -200,7 +203,7 @@ LogicalResult convOp(Node &n) {
   if (failed(window))
     return failure();
   int64_t groups = n.op.getI64("group", 1);
-  if (failed(checkGroups(n, groups, n.inShape(0)[1], n.inShape(1)[0])))
+  if (failed(checkGroups(n, groups, n.inShape(0)[1], n.inShape(1)[0], n.inShape(1)[1])))
     return failure();
   return n.result(convolve(n, {n.in(0), n.in(1), n.in(2), *window, groups}, n.outElement()));
 }
@@ -256,7 +259,7 @@ FailureOr<Value> integerConvolution(Node &n, int x, int w, int xZero, int wZero,
                   ", expected the same rank of 3 or more");
   FailureOr<Window> window = readWindow(n, n.inShape(w).drop_front(2), n.inShape(x).drop_front(2), n.outShape().drop_front(2));
   int64_t groups = n.op.getI64("group", 1);
-  if (failed(window) || failed(checkGroups(n, groups, n.inShape(x)[1], n.inShape(w)[0])))
+  if (failed(window) || failed(checkGroups(n, groups, n.inShape(x)[1], n.inShape(w)[0], n.inShape(w)[1])))
     return failure();
   return exactConvolution(n, {lessZeroPoint(n, x, xZero, 1), lessZeroPoint(n, w, wZero, 0), bias, *window, groups});
 }
@@ -343,7 +346,7 @@ LogicalResult convTranspose(Node &n) {
   if (failed(given))
     return failure();
   int64_t groups = n.op.getI64("group", 1), filters = n.inShape(1)[1] * groups;
-  if (failed(checkGroups(n, groups, n.inShape(0)[1], filters)))
+  if (failed(checkGroups(n, groups, n.inShape(0)[1], filters, n.inShape(1)[0] / std::max<int64_t>(groups, 1))))
     return failure();
   Window w = *given;
   size_t rank = w.rank();

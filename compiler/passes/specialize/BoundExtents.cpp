@@ -124,7 +124,8 @@ private:
   //===--------------------------------------------------------------------===//
 
   Value make(Operation *at, StringRef type, ValueRange operands, ArrayRef<NamedAttribute> attributes = {}) {
-    Operation *op = onnx::createInferred(builder, at->getLoc(), type, operands, attributes, 1);
+    bool isComplete = llvm::all_of(operands, [](Value operand) { return static_cast<bool>(operand); });
+    Operation *op = isComplete ? onnx::createInferred(builder, at->getLoc(), type, operands, attributes, 1) : nullptr;
     isBroken |= !op;
     return op ? op->getResult(0) : Value();
   }
@@ -145,6 +146,8 @@ private:
   //===--------------------------------------------------------------------===//
 
   void bind(Value value, ArrayRef<int64_t> shape, int64_t dim, Value count) {
+    if (!count) // an error was reported
+      return;
     value.setType(RankedTensorType::get(shape, cast<TensorType>(value.getType()).getElementType()));
     bounds[value] = {dim, count};
   }
