@@ -19,6 +19,7 @@ sys.path[:0] = [str(ROOT / "test/e2e"), str(ROOT / "scripts")]
 
 import gpu_calls  # noqa: E402
 import harness  # noqa: E402
+from gpu_calls import Case  # noqa: E402
 
 # Largest relative L2 error of an output.
 TOLERANCE = {"fp32": 1e-4, "tf32": 5e-3, "fp16": 2e-2, "bf16": 5e-2}
@@ -36,17 +37,6 @@ def first_line(*command):
     except OSError:
         return "unknown"
     return done.stdout.strip().splitlines()[0] if done.stdout.strip() else "unknown"
-
-
-class Case:
-    """One model in one precision: `failures` are reasons in words, `facts` what the tables show."""
-
-    def __init__(self, model, precision):
-        self.model, self.precision, self.failures, self.facts = model, precision, [], {}
-
-    def fail(self, reason):
-        self.failures.append(reason)
-        print(f"FAIL {self.model} {self.precision}: {reason}", flush=True)
 
 
 class Session:
@@ -118,8 +108,7 @@ class Session:
         try:
             step(case)
         except (harness.OgcError, AssertionError, subprocess.SubprocessError, OSError, KeyError, ValueError) as error:
-            case.failures.append(str(error)[-3000:])
-            print(f"FAIL {case.model} {case.precision}: {case.failures[-1]}", flush=True)
+            case.fail(str(error)[-3000:])
 
 
 def refusal(session):
@@ -241,9 +230,8 @@ def report(session, cases, machine):
     """Writes the results and prints them; true when all are right."""
     write_report(session, cases, machine)
     print("\n".join([*table(cases), "", *gpu_calls.table(session.calls)]))
-    good = sum(not case.failures for case in cases)
-    good += sum(not calls.failures for calls in session.calls)
-    total = len(cases) + len(session.calls)
+    done = [*cases, *session.calls]
+    good, total = sum(not case.failures for case in done), len(done)
     print(f"{good} passed, {total - good} failed, 0 skipped")
     return good == total and not session.load_failures
 

@@ -15,7 +15,7 @@ def test_plans_are_current():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("page", ["memory", "graphs", "updates"])
+@pytest.mark.parametrize("page", ["memory", "graphs", "shapes", "updates"])
 def test_examples_are_current(ogc, page):
     script, path = harness.ROOT / "scripts/run_examples.py", harness.ROOT / f"docs/{page}.md"
     done = subprocess.run([sys.executable, script, "--check", "--ogc", ogc.program, path], capture_output=True, text=True)

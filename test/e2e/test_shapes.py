@@ -1,7 +1,5 @@
 """Graph IDs from --shapes, padding, graphs chosen by the shapes of the inputs, proposed buckets."""
 import re
-import subprocess
-import sys
 
 import numpy as np
 import onnx
@@ -266,12 +264,6 @@ def trace_of(tmp_path, text):
 ], ids=["missing", "unknown", "zero", "memory"])
 def test_wrong_traces(ogc, tmp_path, trace, options, words):
     refused(lambda: ogc("plan", mlp(tmp_path), "--trace", trace_of(tmp_path, trace), *options), *words)
-
-
-def test_docs_are_current(ogc):
-    """docs/shapes.md is what the programs print."""
-    done = subprocess.run([sys.executable, harness.ROOT / "scripts/make_shapes_page.py", "--check", "--ogc", ogc.program], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.model

@@ -16,17 +16,12 @@ struct ProvePaddingPass : impl::ProvePaddingBase<ProvePaddingPass> {
   using ProvePaddingBase::ProvePaddingBase;
 
   void runOnOperation() override {
-    auto functions = llvm::to_vector(getOperation().getOps<func::FuncOp>());
-    std::optional<int64_t> small, large;
-    if (functions.size() == 2) {
-      small = sizeOfSymbol(functions[0], symbol);
-      large = sizeOfSymbol(functions[1], symbol);
-    }
-    if (!small || !large || *small < 2 || *small >= *large) {
+    std::optional<SizePair> pair = sizePair(getOperation(), symbol);
+    if (!pair || pair->small < 2) {
       getOperation().emitError() << "expected two functions of sizes 2 <= a < b of symbol '" << symbol << "'";
       return signalPassFailure();
     }
-    PaddingSafety safety = analyzePadding(functions[0], functions[1], symbol, *small, *large);
+    PaddingSafety safety = analyzePadding(pair->first, pair->second, symbol, pair->small, pair->large);
     Builder builder(&getContext());
     SmallVector<Attribute> cuts;
     for (const PaddingSafety::Cut &cut : safety.cuts)

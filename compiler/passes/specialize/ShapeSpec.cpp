@@ -165,6 +165,16 @@ std::optional<int64_t> sizeOfSymbol(mlir::func::FuncOp function, StringRef symbo
   return size ? std::optional(size.getInt()) : std::nullopt;
 }
 
+std::optional<SizePair> sizePair(mlir::ModuleOp module, StringRef symbol) {
+  auto functions = llvm::to_vector(module.getOps<mlir::func::FuncOp>());
+  if (functions.size() != 2 || llvm::any_of(functions, [](mlir::func::FuncOp function) { return function.isExternal(); }))
+    return std::nullopt;
+  std::optional<int64_t> small = sizeOfSymbol(functions[0], symbol), large = sizeOfSymbol(functions[1], symbol);
+  if (!small || !large || *small >= *large)
+    return std::nullopt;
+  return SizePair{functions[0], functions[1], *small, *large};
+}
+
 std::string shapeText(llvm::ArrayRef<int64_t> shape) {
   return shape.empty() ? "scalar" : llvm::join(llvm::map_range(shape, [](int64_t size) { return std::to_string(size); }), "x");
 }

@@ -65,6 +65,14 @@ std::string toValidID(llvm::StringRef text);
 /// The size that a specialized function has for a symbol.
 std::optional<int64_t> sizeOfSymbol(mlir::func::FuncOp function, llvm::StringRef symbol);
 
+/// A model specialized for two sizes of a symbol, smaller first.
+struct SizePair {
+  mlir::func::FuncOp first, second;
+  int64_t small, large;
+};
+/// The two functions of a module, which have bodies; none where it does not hold such a pair.
+std::optional<SizePair> sizePair(mlir::ModuleOp module, llvm::StringRef symbol);
+
 /// "2x3", "scalar".
 std::string shapeText(llvm::ArrayRef<int64_t> shape);
 

@@ -121,21 +121,16 @@ struct TraceSizesPass : impl::TraceSizesBase<TraceSizesPass> {
   using TraceSizesBase::TraceSizesBase;
 
   void runOnOperation() override {
-    auto functions = llvm::to_vector(getOperation().getOps<func::FuncOp>());
-    std::optional<int64_t> small, large;
-    if (functions.size() == 2) {
-      small = sizeOfSymbol(functions[0], symbol);
-      large = sizeOfSymbol(functions[1], symbol);
-    }
-    if (!small || !large || *small >= *large || functions[0].isExternal() || functions[1].isExternal()) {
+    std::optional<SizePair> pair = sizePair(getOperation(), symbol);
+    if (!pair) {
       getOperation().emitError() << "expected two functions of sizes a < b of symbol '" << symbol << "'";
       return signalPassFailure();
     }
     Trace first, second;
-    if (failed(record(functions[0], first)) || failed(record(functions[1], second)))
+    if (failed(record(pair->first, first)) || failed(record(pair->second, second)))
       signalPassFailure();
     else
-      compare(first, second, StepFinder(*small, *large, largest));
+      compare(first, second, StepFinder(pair->small, pair->large, largest));
     for (Trace *trace : {&first, &second})
       for (Folded &entry : *trace)
         entry.op->destroy();
