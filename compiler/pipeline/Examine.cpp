@@ -8,6 +8,7 @@
 #include "compiler/pipeline/ShapeFile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "runtime_lib/format/FileHeader.h"
 
 namespace ogc {
 
@@ -15,13 +16,11 @@ using namespace mlir;
 
 namespace {
 
-int64_t roundUp(int64_t bytes) { return (bytes + 4095) / 4096 * 4096; }
-
 int64_t bytesOf(ArrayAttr bindings) {
   int64_t bytes = 0;
   for (auto binding : bindings.getAsRange<cg::BindingAttr>())
     bytes = std::max(bytes, binding.getOffsetBytes() + binding.getSizeBytes());
-  return roundUp(bytes);
+  return format::alignUp(bytes);
 }
 
 void addMemory(ModuleOp module, ModelFacts &facts) {
@@ -29,7 +28,7 @@ void addMemory(ModuleOp module, ModelFacts &facts) {
   for (auto graph : module.getOps<cg::GraphOp>()) {
     inputs = std::max(inputs, bytesOf(graph.getInputs()));
     outputs = std::max(outputs, bytesOf(graph.getOutputs()));
-    scratch = std::max<int64_t>(scratch, roundUp(graph.getScratchBytes()));
+    scratch = std::max<int64_t>(scratch, format::alignUp(graph.getScratchBytes()));
   }
   facts.contextBytes = inputs + outputs + scratch;
   for (auto weight : module.getOps<cg::WeightOp>()) {

@@ -359,6 +359,8 @@ def test_positions_outside_the_table(ogc, tmp_path):
     ("GroupQueryAttention", (f(1, 1, 16), f(1, 1, 8), f(1, 1, 8), None, None, s([0], I32), s(1, I32)), dict(qk_output=1, **GQA), "qk_output is 1"),
     ("MatMulNBits", (f(1, 32), q(4, 1, 12), f(4, 1)), dict(K=32, N=4, bits=3, block_size=32), "bits is 3, expected 2, 4 or 8"),
     ("FusedConv", (f(1, 1, 4, 4), f(1, 1, 3, 3)), dict(activation="Swirl"), "activation is 'Swirl'"),
+    ("FusedConv", (f(1, 1, 4, 4), f(1, 1, 3, 3)), dict(strides=[0, 1]), "strides is not 2 positive numbers"),
+    ("QLinearAveragePool", (q(1, 3, 9, 9), SA, s(100, U8), SB, s(120, U8)), dict(kernel_shape=[3, 3], strides=[2]), "strides is not 2 positive numbers"),
     ("DynamicQuantizeLSTM", (f(1, 1, 4),), {}, "unknown operator of domain 'com.microsoft'")])
 def test_refused_by_name(ogc, tmp_path, op, inputs, attributes, reason):
     with pytest.raises(harness.OgcError, match="com.microsoft." + op) as error:

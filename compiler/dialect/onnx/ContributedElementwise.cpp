@@ -1,5 +1,5 @@
 //===- ContributedElementwise.cpp - GELU forms, fused products -----------===//
-#include "compiler/dialect/onnx/ContributedSchema.h"
+#include "compiler/dialect/onnx/ContributedWindow.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -143,18 +143,6 @@ void nhwcConv(Body &b) {
   b.add("Y = Transpose <perm = " + llvm::Twine(listOf(last)) + "> (" + product + ")");
 }
 
-/// The spatial extent of a window's result; -1 where the input's is unknown.
-int64_t windowExtent(int64_t in, int64_t kernel, int64_t stride, int64_t dilation, int64_t pads, const std::string &autoPad) {
-  if (in < 0 || kernel < 0)
-    return -1;
-  if (autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER")
-    return (in + stride - 1) / stride;
-  int64_t span = in + (autoPad == "VALID" ? 0 : pads) - dilation * (kernel - 1) - 1;
-  if (span < 0)
-    fail("the kernel of extent ", kernel, " does not fit the padded input of extent ", in + pads);
-  return span / stride + 1;
-}
-
 void inferConv(::onnx::InferenceContext &context, bool channelsLast) {
   ::onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
   Dims x, w;
@@ -162,24 +150,12 @@ void inferConv(::onnx::InferenceContext &context, bool channelsLast) {
     return;
   if (x.size() < 3 || w.size() != x.size())
     fail("operands have ranks ", x.size(), " and ", w.size(), ", expected the same rank of 3 or more");
-  size_t spatial = x.size() - 2;
-  auto list = [&](const char *name, int64_t otherwise, size_t size) {
-    Dims values;
-    ::onnx::getRepeatedAttribute(context, name, values);
-    if (values.empty())
-      values.assign(size, otherwise);
-    if (values.size() != size || (std::string(name) != "pads" && llvm::any_of(values, [](int64_t v) { return v < 1; })))
-      fail("attribute ", name, " is not ", size, " positive numbers");
-    return values;
-  };
-  Dims strides = list("strides", 1, spatial), dilations = list("dilations", 1, spatial), pads = list("pads", 0, 2 * spatial);
-  std::string autoPad = ::onnx::getAttribute(context, "auto_pad", std::string("NOTSET"));
-  Dims shape(x.size());
-  shape[0] = x[0];
+  SpatialWindow window(context, Dims(w.begin() + 2, w.end()));
+  size_t first = channelsLast ? 1 : 2;
+  Dims shape = x;
   shape[channelsLast ? x.size() - 1 : 1] = w[0];
-  for (size_t d = 0; d < spatial; ++d)
-    shape[d + (channelsLast ? 1 : 2)] =
-        windowExtent(x[d + (channelsLast ? 1 : 2)], w[d + 2], strides[d], dilations[d], pads[d] + pads[d + spatial], autoPad);
+  for (size_t d = 0; d < window.rank(); ++d)
+    shape[first + d] = window.extent(d, x[first + d]);
   setShape(context, 0, shape);
 }
 

@@ -3,7 +3,7 @@
 // QLinear operators are the float operator between DequantizeLinear and QuantizeLinear; products of integers are exact in int32.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/dialect/onnx/ContributedSchema.h"
+#include "compiler/dialect/onnx/ContributedWindow.h"
 
 #include "onnx/defs/math/utils.h"
 #include "llvm/ADT/STLExtras.h"
@@ -115,37 +115,15 @@ void inferGlobalPool(::onnx::InferenceContext &context) {
 
 void inferPool(::onnx::InferenceContext &context) {
   ::onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
-  Dims shape, kernel, strides, pads;
+  Dims shape, kernel;
   if (!partialShape(context, 0, shape) || !::onnx::getRepeatedAttribute(context, "kernel_shape", kernel))
     return;
-  size_t first = ::onnx::getAttribute(context, "channels_last", 0) ? 1 : 2, spatial = kernel.size();
-  if (shape.size() != spatial + 2)
-    fail("kernel_shape has ", spatial, " extents, expected ", shape.size() - 2);
-  ::onnx::getRepeatedAttribute(context, "strides", strides);
-  ::onnx::getRepeatedAttribute(context, "pads", pads);
-  strides.resize(spatial, 1);
-  pads.resize(2 * spatial, 0);
-  std::string autoPad = ::onnx::getAttribute(context, "auto_pad", std::string("NOTSET"));
-  bool ceil = ::onnx::getAttribute(context, "ceil_mode", 0);
-  for (size_t d = 0; d < spatial; ++d) {
-    int64_t &extent = shape[first + d], step = strides[d];
-    if (extent < 0)
-      continue;
-    if (step < 1)
-      fail("strides are not positive");
-    if (autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER") {
-      extent = (extent + step - 1) / step;
-      continue;
-    }
-    int64_t padded = extent + (autoPad == "VALID" ? 0 : pads[d] + pads[d + spatial]), span = padded - kernel[d];
-    if (span < 0)
-      fail("the kernel of extent ", kernel[d], " does not fit the padded input of extent ", padded);
-    int64_t windows = (ceil ? (span + step - 1) / step : span / step) + 1;
-    // A window that begins in the padding behind the input does not exist.
-    if (ceil && (windows - 1) * step >= extent + pads[d])
-      --windows;
-    extent = windows;
-  }
+  SpatialWindow window(context, std::move(kernel));
+  if (shape.size() != window.rank() + 2)
+    fail("kernel_shape has ", window.rank(), " extents, expected ", shape.size() - 2);
+  size_t first = ::onnx::getAttribute(context, "channels_last", 0) ? 1 : 2;
+  for (size_t d = 0; d < window.rank(); ++d)
+    shape[first + d] = window.extent(d, shape[first + d]);
   setShape(context, 0, shape);
 }
 
