@@ -211,6 +211,7 @@ TEST(Weights, FileRandomOrRefused) {
 TEST(CpuFeatures, KnowsBothSpellings) {
   const char *flags = "fpu lm sse4_2 pni abm bmi1 avx2 fma avx512_vnni 3dnowprefetch";
   EXPECT_TRUE(runtime::checkCpuFeatures("+64bit,+sse4.2,sse3,+lzcnt,+bmi,+avx2,+avx512vnni,+prfchw,+rtm,-avx512f", flags).ok());
+  EXPECT_TRUE(runtime::checkCpuFeatures("+avx10.1,+avx512fp16,+prefetchi", "avx512_fp16").ok());
   EXPECT_EQ(runtime::checkCpuFeatures("+avx2,+avx512f,+amx-tile", flags).message(),
             "this processor lacks what the cpu kernels need: avx512f, amx-tile");
 }

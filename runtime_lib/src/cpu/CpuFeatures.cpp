@@ -15,9 +15,11 @@ struct Spelling {
   std::string_view llvm, kernel;
 };
 
-/// Features that Linux spells otherwise than LLVM, apart from '.' and '-' for '_'.
+/// Features that Linux spells otherwise than LLVM, apart from '.' and '-' for '_'. AVX10.1 is the AVX-512 of Sapphire Rapids,
+/// whose newest part is that for f16; /proc/cpuinfo need not have a flag for it.
 constexpr Spelling kSpellings[] = {
     {"64bit", "lm"},
+    {"avx10.1", "avx512_fp16"},
     {"avx512bf16", "avx512_bf16"},
     {"avx512bitalg", "avx512_bitalg"},
     {"avx512fp16", "avx512_fp16"},
@@ -38,10 +40,10 @@ constexpr Spelling kSpellings[] = {
 /// Features of LLVM's list for a processor that code made from arithmetic never uses: system instructions, transactions, cache
 /// control, random numbers. A bundle for "host" names them too, and must not be refused for them.
 constexpr std::string_view kIrrelevant[] = {
-    "adx",      "cldemote", "clflushopt", "clwb",     "clzero",    "cx16",    "cx8",    "enqcmd",    "fsgsbase", "fxsr",
-    "hreset",   "invpcid",  "kl",         "mmx",      "movdir64b", "movdiri", "mwaitx", "pconfig",   "pku",      "prfchw",
-    "ptwrite",  "rdpid",    "rdpru",      "rdrnd",    "rdseed",    "rtm",     "sahf",   "serialize", "sgx",      "shstk",
-    "tsxldtrk", "uintr",    "waitpkg",    "wbnoinvd", "widekl",    "xsave",   "xsavec", "xsaveopt",  "xsaves",
+    "adx",    "cldemote", "clflushopt", "clwb",    "clzero",    "cx16",    "cx8",    "enqcmd",  "fsgsbase",  "fxsr",
+    "hreset", "invpcid",  "kl",         "mmx",     "movdir64b", "movdiri", "mwaitx", "pconfig", "pku",       "prefetchi",
+    "prfchw", "ptwrite",  "rdpid",      "rdpru",   "rdrnd",     "rdseed",  "rtm",    "sahf",    "serialize", "sgx",
+    "shstk",  "tsxldtrk", "uintr",      "waitpkg", "wbnoinvd",  "widekl",  "xsave",  "xsavec",  "xsaveopt",  "xsaves",
 };
 
 std::string kernelSpelling(std::string_view feature) {
