@@ -29,7 +29,7 @@ MAY_INCLUDE = {
     "compiler/codegen/scalar": ["compiler/dialect/kern", "compiler/analysis"],
     "compiler/codegen/cpu": CODEGEN,
     "compiler/codegen/cuda": CODEGEN,
-    "compiler/bundle": ["compiler/dialect/cg", "compiler/dialect/kern", "runtime_lib/format"],
+    "compiler/bundle": ["compiler/analysis", "compiler/dialect/cg", "compiler/dialect/kern", "runtime_lib/format"],
     "compiler/pipeline": COMPILER + ["runtime_lib/format"],
     "runtime_lib/format": [],
     "runtime_lib/include": [],

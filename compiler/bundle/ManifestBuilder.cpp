@@ -1,6 +1,7 @@
 //===- ManifestBuilder.cpp - cg module to the manifest of a bundle --------===//
 #include "compiler/bundle/ManifestBuilder.h"
 
+#include "compiler/analysis/KernelWork.h"
 #include "compiler/bundle/ElementTypes.h"
 #include "compiler/dialect/kern/Kern.h"
 #include "runtime_lib/format/Bundle.h"
@@ -140,6 +141,18 @@ uint64_t ManifestBuilder::bodyHash(StringRef name) {
   return format::checksum(text.data(), text.size());
 }
 
+ManifestBuilder::Offset<fb::KernelWork> ManifestBuilder::buildWork(StringRef name) {
+  auto kernel = module_.lookupSymbol<kern::KernelOp>(name);
+  if (!kernel || kernel.getBody().front().empty())
+    return 0;
+  KernelWork work = countWork(kernel);
+  std::vector<uint64_t> bytes(work.argumentBytes.begin(), work.argumentBytes.end());
+  fb::DataType type = work.productType ? dataType(kernel, work.productType) : fb::DataType::F32;
+  auto schedule = builder_.CreateSharedString(kern::stringifySchedule(kernel.getSchedule()).str());
+  return fb::CreateKernelWork(builder_, schedule, static_cast<uint64_t>(work.productOperations), type, work.tf32,
+                              static_cast<uint64_t>(work.otherOperations), builder_.CreateVector(bytes));
+}
+
 ManifestBuilder::Offset<fb::CudaKernel> ManifestBuilder::buildLaunch(const CudaLaunch &launch) {
   fb::Dim3 grid = toDim3(launch.grid), block = toDim3(launch.block), cluster = toDim3(launch.cluster);
   return fb::CreateCudaKernel(builder_, launch.cubin, builder_.CreateString(launch.entry), &grid, &block, &cluster,
@@ -170,8 +183,9 @@ ManifestBuilder::VectorOffset<ManifestBuilder::Offset<fb::Kernel>> ManifestBuild
     auto launchVector = builder_.CreateVector(launches);
     auto argTypes = buildArgTypes(code.name);
     auto variants = buildVariants(code);
-    kernels.push_back(
-        fb::CreateKernel(builder_, builder_.CreateString(code.name), launchVector, cpu, argTypes, bodyHash(code.name), variants));
+    auto work = buildWork(code.name);
+    kernels.push_back(fb::CreateKernel(builder_, builder_.CreateString(code.name), launchVector, cpu, argTypes,
+                                       bodyHash(code.name), variants, work));
   }
   return builder_.CreateVector(kernels);
 }

@@ -54,6 +54,7 @@ private:
                                                   llvm::ArrayRef<std::optional<format::Uses>> uses);
   VectorOffset<Offset<fb::Parameter>> buildParameters();
   uint64_t bodyHash(llvm::StringRef kernel);
+  Offset<fb::KernelWork> buildWork(llvm::StringRef kernel);
   VectorOffset<Offset<fb::Weight>> buildWeights();
   Offset<fb::Graph> buildGraph(cg::GraphOp graph);
   Offset<fb::Node> buildNode(mlir::Operation *op);

@@ -5,6 +5,7 @@
 #include "runtime_lib/format/FileHeader.h"
 #include "runtime_lib/format/Json.h"
 #include "runtime_lib/format/MemoryPlan.h"
+#include "runtime_lib/format/NodeWork.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -44,6 +45,13 @@ void dumpBindings(std::string &out, const char *what, const flatbuffers::Vector<
            shapeText(*binding, true) + " at " + sliceText(*binding->slice()) + "\n";
 }
 
+std::string workText(const NodeWork &work) {
+  std::string text = "touches " + number(work.bytes()) + " bytes, " + number(work.weightBytes) + " of them weights";
+  if (work.productOperations != 0)
+    text += "; " + number(work.productOperations) + " operations of products in " + productTypeName(work);
+  return work.otherOperations == 0 ? text : text + "; " + number(work.otherOperations) + " other operations";
+}
+
 void dumpNodes(std::string &out, const fb::Manifest &manifest, const fb::Graph &graph) {
   std::vector<std::string> incoming(graph.nodes()->size());
   for (const fb::Edge *edge : *graph.edges())
@@ -53,6 +61,7 @@ void dumpNodes(std::string &out, const fb::Manifest &manifest, const fb::Graph &
     out += "  node " + number(i) + ": " + nodeTitle(manifest, node) + (incoming[i].empty() ? "" : " after" + incoming[i]) + "\n";
     for (const fb::Slice *slice : *node.args())
       out += std::string("    ") + accessName(slice->access()) + " " + sliceText(*slice) + "\n";
+    out += "    " + workText(nodeWork(manifest, node)) + "\n";
     if (std::string names = nodeNames(node, ", "); !names.empty())
       out += "    from " + names + "\n";
   }

@@ -121,6 +121,8 @@ Status verifyKernels(const fb::Manifest &manifest) {
       for (unsigned i = 0; i < kernel->arg_types()->size(); ++i)
         if (elementBytes(static_cast<DataType>(kernel->arg_types()->Get(i))) == 0)
           return invalid(where, "has an argument of an unknown type");
+    if (kernel->work() && elementBytes(kernel->work()->product_type()) == 0)
+      return invalid(where, "multiplies in an unknown type");
   }
   return Status();
 }

@@ -152,6 +152,9 @@ private:
     if (kernel.arg_types() && kernel.arg_types()->size() != count)
       return invalidNode(index,
                          "has " + std::to_string(count) + " arguments, expected " + std::to_string(kernel.arg_types()->size()));
+    if (kernel.work() && kernel.work()->arg_bytes()->size() != count)
+      return invalidNode(index, "has " + std::to_string(count) + " arguments, expected the " +
+                                    std::to_string(kernel.work()->arg_bytes()->size()) + " that its work is counted for");
     for (const auto *target : *manifest_.targets())
       if (target->string_view() == "cpu" ? !kernel.cpu() : onCuda && !hasLaunch(kernel, target->string_view()))
         return invalidNode(index, "kernel '" + kernel.name()->str() + "' has no code for target '" + target->str() + "'");

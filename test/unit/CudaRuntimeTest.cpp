@@ -65,6 +65,7 @@ protected:
     OGC_RETURN_IF_ERROR(context.copyIn(fb::Section::Scratch, 0, data.data(), 4));
     double microseconds = 0;
     OGC_RETURN_IF_ERROR(context.timeLaunch(0, microseconds));
+    OGC_RETURN_IF_ERROR(context.timePrefix(0, 2, std::span(&microseconds, 1)));
     return context.runNodes(0, 1, 3);
   }
 
@@ -87,10 +88,12 @@ TEST_F(FakeCuda, ReleasesEverything) {
 TEST_F(FakeCuda, ProgrammaticEdgesComeFromTheProgrammaticPort) {
   fake.reset(0);
   ASSERT_TRUE(scenario().ok());
-  ASSERT_EQ(fake.edges.size(), 4u); // the gemm's edge is given to its capture
+  // The gemm's edge is given to its capture. The graph, then both parts of it where a prefix is timed.
+  ASSERT_EQ(fake.edges.size(), 4u + 2u);
   EXPECT_EQ(fake.edges[0].from_port, kPortProgrammatic);
   EXPECT_EQ(fake.edges[0].type, kDependencyProgrammatic);
-  for (size_t i = 1; i < fake.edges.size(); ++i)
+  EXPECT_EQ(fake.edges[4].type, kDependencyProgrammatic);
+  for (size_t i : {1, 2, 3, 5})
     EXPECT_EQ(fake.edges[i].type, 0) << i;
 }
 

@@ -41,6 +41,7 @@ struct FakeState {
   std::map<cuda::CUgraph, FakeGraph> graphs;
   std::map<cuda::CUgraphExec, FakeGraph> execs;
   std::vector<FakeGraph> launches;
+  std::map<cuda::CUevent, size_t> recorded; // launches before the event; each of their nodes takes one microsecond
   uintptr_t nextHandle = 0x1000;
   const char *failed = nullptr;
   std::map<std::string, int> live;
@@ -265,6 +266,17 @@ inline cuda::DriverApi makeFakeDriver() {
   api.cuStreamEndCapture = [](CUstream, CUgraph *) { return release("capture"), fake.enter("cuStreamEndCapture"); };
   api.cuEventCreate = [](CUevent *event, unsigned) { return create("cuEventCreate", "event", event); };
   api.cuEventDestroy = [](CUevent) { return release("event"); };
+  api.cuEventRecord = [](CUevent event, CUstream) {
+    fake.recorded[event] = fake.launches.size();
+    return fake.enter("cuEventRecord");
+  };
+  api.cuEventElapsedTime = [](float *milliseconds, CUevent from, CUevent to) {
+    size_t nodes = 0;
+    for (size_t i = fake.recorded[from]; i < fake.recorded[to]; ++i)
+      nodes += fake.launches[i].nodes.size();
+    *milliseconds = 1e-3f * static_cast<float>(nodes);
+    return fake.enter("cuEventElapsedTime");
+  };
   fakeGraphs(api);
   return api;
 }

@@ -3,6 +3,7 @@
 #include "runtime_lib/format/Json.h"
 #include "tools/common/Commands.h"
 #include "tools/common/LoadBench.h"
+#include "tools/common/Roofline.h"
 #include "tools/common/Session.h"
 
 #include <algorithm>
@@ -17,8 +18,11 @@ namespace {
 
 struct BenchOptions : SessionOptions {
   unsigned iterations = 100, warmup = 5;
-  bool json = false, load = false;
+  bool json = false, load = false, roofline = false;
   std::string switchBy = "auto";
+  double bandwidth = 0; // GB/s; 0: what is known of the device
+  std::vector<std::pair<std::string, double>> peaks;
+  unsigned replays = 60, top = 0;
 };
 
 using Clock = std::chrono::steady_clock;
@@ -149,6 +153,53 @@ Status benchLoad(const BenchOptions &options) {
   return Status();
 }
 
+Status benchRoofline(const BenchOptions &options) {
+  Result<Session> session = openSession(options);
+  if (!session.ok())
+    return session.status();
+  std::shared_ptr<runtime::Engine> engine;
+  Result<std::unique_ptr<runtime::Context>> context = openContext(session.value(), options.device, options, &engine);
+  if (!context.ok())
+    return context.status();
+  RooflineOptions roofline{options.replays, knownPeaks(engine->deviceName())};
+  if (options.bandwidth > 0)
+    roofline.peaks.bytes = 1e9 * options.bandwidth;
+  for (const auto &[type, peak] : options.peaks) {
+    constexpr std::string_view types[] = {"float16", "bfloat16", "tf32", "float32", "float64"};
+    if (std::find(std::begin(types), std::end(types), type) == std::end(types))
+      return Status(Code::InvalidArgument,
+                    "--peak: products are not done in '" + type + "', expected float16, bfloat16, tf32, float32 or float64");
+    roofline.peaks.operations[type] = 1e12 * peak;
+  }
+  Result<Roofline> measured = measureRoofline(session.value(), *context.value(), roofline);
+  if (!measured.ok())
+    return measured.status();
+  std::string text = options.json
+                         ? rooflineJson(session.value(), options.device, engine->deviceName(), measured.value(), roofline) + "\n"
+                         : rooflineText(session.value(), engine->deviceName(), measured.value(), options.top);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return Status();
+}
+
+void addRooflineOptions(CLI::App &command, BenchOptions &options, CLI::Option *load) {
+  CLI::Option *roofline = command.add_flag("--roofline", options.roofline,
+                                           "measures instead the time of each node in the graph, against what bytes and "
+                                           "operations need on this device");
+  roofline->excludes(load);
+  command.add_option("--replays", options.replays, "of --roofline, for each prefix of the graph, or each node on the cpu")
+      ->check(CLI::Range(2u, 1u << 20))
+      ->capture_default_str()
+      ->needs(roofline);
+  command.add_option("--top", options.top, "nodes that --roofline shows, 0: all")->capture_default_str()->needs(roofline);
+  command.add_option("--bandwidth", options.bandwidth, "GB/s of the device's memory, for --roofline; default: known devices")
+      ->needs(roofline);
+  command
+      .add_option(
+          "--peak", options.peaks,
+          "TYPE TFLOPS of matrix products, for --roofline (float16, bfloat16, tf32, float32, float64), any number of times")
+      ->needs(roofline);
+}
+
 } // namespace
 
 void addBenchCommand(CLI::App &app, int &exitCode) {
@@ -169,8 +220,12 @@ void addBenchCommand(CLI::App &app, int &exitCode) {
       ->check(CLI::IsMember({"auto", "parameters", "update"}))
       ->capture_default_str()
       ->needs(load);
-  command->callback(
-      [options, &exitCode] { runAction(exitCode, [&] { return options->load ? benchLoad(*options) : bench(*options); }); });
+  addRooflineOptions(*command, *options, load);
+  command->callback([options, &exitCode] {
+    runAction(exitCode, [&] {
+      return options->load ? benchLoad(*options) : options->roofline ? benchRoofline(*options) : bench(*options);
+    });
+  });
 }
 
 } // namespace ogc::tools

@@ -232,15 +232,19 @@ Status CudaContext::enqueue(size_t graph) {
   return Status();
 }
 
-Status CudaContext::runNodes(size_t graph, size_t begin, size_t end) {
-  CurrentContext current(api_, engine_->context());
-  OGC_RETURN_IF_ERROR(current.status());
-  std::shared_lock weights(engine_->weightsMutex());
+Result<std::unique_ptr<ExecutableGraph>> CudaContext::instantiatePart(size_t graph, size_t begin, size_t end) {
   Result<std::unique_ptr<BuiltGraph>> built =
       GraphBuilder(*engine_, {addresses_, nullptr, {}}, captureStream_).build(description(graph), begin, end);
   if (!built.ok())
     return built.status();
-  Result<std::unique_ptr<ExecutableGraph>> exec = ExecutableGraph::create(api_, std::move(built.value()), description(graph));
+  return ExecutableGraph::create(api_, std::move(built.value()), description(graph));
+}
+
+Status CudaContext::runNodes(size_t graph, size_t begin, size_t end) {
+  CurrentContext current(api_, engine_->context());
+  OGC_RETURN_IF_ERROR(current.status());
+  std::shared_lock weights(engine_->weightsMutex());
+  Result<std::unique_ptr<ExecutableGraph>> exec = instantiatePart(graph, begin, end);
   if (!exec.ok())
     return exec.status();
   OGC_CUDA(api_, cuGraphLaunch, exec.value()->exec(), stream_);
@@ -355,6 +359,37 @@ Status CudaContext::timeLaunch(size_t graph, double &outMicroseconds) {
   float milliseconds = 0;
   OGC_CUDA(api_, cuEventElapsedTime, &milliseconds, begin_, end_);
   outMicroseconds = 1000.0 * static_cast<double>(milliseconds);
+  return Status();
+}
+
+Status CudaContext::timePrefix(size_t graph, size_t count, std::span<double> outMicroseconds) {
+  CurrentContext current(api_, engine_->context());
+  OGC_RETURN_IF_ERROR(current.status());
+  OGC_RETURN_IF_ERROR(checkNotCapturing());
+  std::shared_lock weights(engine_->weightsMutex());
+  size_t ends[] = {0, count, description(graph).nodes()->size()};
+  std::unique_ptr<ExecutableGraph> parts[2]; // null where there are no nodes
+  for (int part = 0; part < 2; ++part) {
+    if (ends[part] == ends[part + 1])
+      continue;
+    Result<std::unique_ptr<ExecutableGraph>> exec = instantiatePart(graph, ends[part], ends[part + 1]);
+    if (!exec.ok())
+      return exec.status();
+    parts[part] = std::move(exec.value());
+    OGC_CUDA(api_, cuGraphUpload, parts[part]->exec(), stream_);
+  }
+  for (double &microseconds : outMicroseconds) {
+    OGC_CUDA(api_, cuEventRecord, begin_, stream_);
+    if (parts[0])
+      OGC_CUDA(api_, cuGraphLaunch, parts[0]->exec(), stream_);
+    OGC_CUDA(api_, cuEventRecord, end_, stream_);
+    if (parts[1])
+      OGC_CUDA(api_, cuGraphLaunch, parts[1]->exec(), stream_);
+    OGC_RETURN_IF_ERROR(synchronizeCurrent());
+    float milliseconds = 0;
+    OGC_CUDA(api_, cuEventElapsedTime, &milliseconds, begin_, end_);
+    microseconds = 1000.0 * static_cast<double>(milliseconds);
+  }
   return Status();
 }
 

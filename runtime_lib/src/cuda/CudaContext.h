@@ -31,6 +31,7 @@ public:
   void *address(fb::Section section) const override { return devicePointer(addresses_.base[static_cast<size_t>(section)]); }
   void *stream() const override { return stream_; }
   Status timeLaunch(size_t graph, double &outMicroseconds) override;
+  Status timePrefix(size_t graph, size_t count, std::span<double> outMicroseconds) override;
   size_t executableNodes(size_t graph) const override { return graphs_[graph].executableNodes; }
   Status selectVariant(uint32_t kernel, uint32_t variant) override;
   Status setOrder(uint64_t seed) override;
@@ -63,6 +64,8 @@ private:
   Status patch(ExecPool::Entry &entry, size_t graph);
   Status instantiate(ExecPool::Entry &entry, size_t graph);
   Status enqueue(size_t graph);
+  /// The nodes [begin, end) as a graph of their own, in the context's own buffers.
+  Result<std::unique_ptr<ExecutableGraph>> instantiatePart(size_t graph, size_t begin, size_t end);
   Status checkDevicePointer(const void *pointer, bool &isDeviceMemory) const;
   Status synchronizeCurrent();
   Status copyUnstaged(fb::Section section, uint64_t offset, void *host, uint64_t size, bool out);

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace ogc::runtime {
@@ -108,6 +109,13 @@ public:
 
   /// One run of `graph`, waited for; `outMicroseconds` is the time on the device.
   virtual Status timeLaunch(size_t graph, double &outMicroseconds) = 0;
+
+  /// Runs all of `graph` once for each element of `outMicroseconds`, which becomes the time on the device until the first `count`
+  /// nodes are done. The others run after them, outside of that time, so that caches and values are those of a whole run. Waits.
+  /// Only on a CUDA device: on the cpu nodes run one after the other, and `runNodes` can be timed.
+  virtual Status timePrefix(size_t graph, size_t count, std::span<double> outMicroseconds) {
+    return Status(Code::Unsupported, "prefixes of a graph are timed only on a CUDA device");
+  }
 
   /// Nodes of the executable graph after `prepare`; a library node may have become several.
   virtual size_t executableNodes(size_t graph) const = 0;
