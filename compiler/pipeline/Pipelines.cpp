@@ -48,6 +48,7 @@ void addFusePasses(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(createPropagateLayout());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  manager.addNestedPass<func::FuncOp>(createPairMatmuls());
   manager.addNestedPass<func::FuncOp>(createMergeMatmuls());
   manager.addNestedPass<func::FuncOp>(createFuseRegions());
   // Regions over constants are computed by the kernels that they would have been, so their schedules are chosen before.

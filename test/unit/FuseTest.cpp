@@ -93,7 +93,7 @@ private:
     case 9:
       return concat(any());
     case 10:
-      return pick(2) ? matmul(any()) : siblings(any());
+      return pick(2) ? matmul(any()) : pick(2) ? siblings(any()) : gated(any());
     default:
       return insert(any());
     }
@@ -302,6 +302,28 @@ private:
                                        false, false);
   }
 
+  /// A gated unit: two products of one value with packed weights, one of them squared, multiplied.
+  Value gated(Value value) {
+    if (shape(value).size() != 3)
+      return {};
+    Location loc = builder.getUnknownLoc();
+    int64_t n = 16 * pick(3) + 1 + pick(16), panels = (n + 15) / 16;
+    auto result = type({shape(value)[0], shape(value)[1], n});
+    auto product = [&] {
+      return ogc::kern::MatmulOp::create(builder, loc, result, value, constant({panels, shape(value)[2], 16}), false, true);
+    };
+    Value gate = product(), up = product();
+    AffineMap identity = builder.getMultiDimIdentityMap(3);
+    return linalg::GenericOp::create(builder, loc, result, ValueRange{gate, up}, empty(result.getShape()),
+                                     ArrayRef<AffineMap>{identity, identity, identity},
+                                     SmallVector<utils::IteratorType>(3, utils::IteratorType::parallel),
+                                     [](OpBuilder &b, Location l, ValueRange args) {
+                                       Value square = arith::MulFOp::create(b, l, args[0], args[0]);
+                                       linalg::YieldOp::create(b, l, arith::MulFOp::create(b, l, square, args[1]).getResult());
+                                     })
+        .getResult(0);
+  }
+
   /// Products of one value with several packed weights, each with a bias, put together again.
   Value siblings(Value value) {
     if (shape(value).size() != 3)
@@ -388,6 +410,7 @@ TEST_P(Fuse, KeepsValues) {
     manager.addNestedPass<func::FuncOp>(ogc::createPropagateLayout());
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
+    manager.addNestedPass<func::FuncOp>(ogc::createPairMatmuls());
     manager.addNestedPass<func::FuncOp>(ogc::createMergeMatmuls());
     manager.addNestedPass<func::FuncOp>(ogc::createFuseRegions());
     manager.addNestedPass<func::FuncOp>(ogc::createSelectSchedule());

@@ -83,9 +83,12 @@ FailureOr<Epilogue> Epilogue::create(KernelFunction &kernel, Operation *anchor, 
   auto type = cast<RankedTensorType>(anchor->getResult(0).getType());
   epilogue.columns = type.getShape().back();
   epilogue.rows = epilogue.columns == 0 ? 0 : type.getNumElements() / epilogue.columns;
+  epilogue.split = interleavedParts(anchor->getResult(0));
   for (Value result : kernel.results())
-    if (cast<RankedTensorType>(result.getType()).getNumElements() != type.getNumElements())
+    if (cast<RankedTensorType>(result.getType()).getNumElements() * epilogue.split.count != type.getNumElements())
       return failure();
+  if (tile.columns() % epilogue.split.count != 0)
+    return failure();
   epilogue.buffer = kernel.scratch(kernel.builder.getF32Type(), tile.rows * tile.columns());
   return epilogue;
 }
@@ -112,19 +115,27 @@ LogicalResult Epilogue::emit(ArrayRef<Value> accumulators, Value firstRow, Value
 LogicalResult Epilogue::emitColumns(Value firstRow, Value firstColumn, Value count) {
   Location loc = kernel.loc;
   IndexMath &math = kernel.math();
-  auto type = cast<RankedTensorType>(anchor->getResult(0).getType());
-  Value zero = kernel.constant(0);
+  // Elements of the result, or of a part of it.
+  SmallVector<int64_t> domain(cast<RankedTensorType>(anchor->getResult(0).getType()).getShape());
+  domain.back() /= split.count;
+  Value zero = kernel.constant(0), first = math.div(loc, firstColumn, split.count);
   return kernel.loop(zero, kernel.constant(tile.rows), 1, [&](Value row) {
-    return kernel.loop(zero, count, 1, [&](Value column) -> LogicalResult {
-      Value place = math.add(loc, math.mul(loc, row, tile.columns()), column);
-      kernel.emitter.bindScalar(anchor->getResult(0), memref::LoadOp::create(kernel.builder, loc, buffer, place));
+    return kernel.loop(zero, math.div(loc, count, split.count), 1, [&](Value column) -> LogicalResult {
+      Value place = math.add(loc, math.mul(loc, row, tile.columns()), math.mul(loc, column, split.count));
+      auto accumulator = [&](int64_t number) {
+        return memref::LoadOp::create(kernel.builder, loc, buffer, math.add(loc, place, number));
+      };
+      if (split.count == 1)
+        kernel.emitter.bindScalar(anchor->getResult(0), accumulator(0));
+      for (const InterleavedParts::Part &part : split.parts)
+        kernel.emitter.bindScalar(part.value, accumulator(part.number));
       SmallVector<Value> indices =
-          math.delinearize(loc, math.add(loc, firstRow, math.mul(loc, row, rowStep)), type.getShape().drop_back());
-      indices.push_back(math.add(loc, firstColumn, column));
+          math.delinearize(loc, math.add(loc, firstRow, math.mul(loc, row, rowStep)), ArrayRef(domain).drop_back());
+      indices.push_back(math.add(loc, first, column));
       for (auto [number, result] : llvm::enumerate(kernel.results())) {
         auto shape = cast<RankedTensorType>(result.getType()).getShape();
         SmallVector<Value> at =
-            shape == type.getShape() ? indices : math.delinearize(loc, math.linearize(loc, indices, type.getShape()), shape);
+            shape == ArrayRef(domain) ? indices : math.delinearize(loc, math.linearize(loc, indices, domain), shape);
         Value element = kernel.emitter.emit(result, at);
         if (!element)
           return failure();

@@ -7,6 +7,7 @@
 #ifndef OGC_CODEGEN_CPU_CONTRACTION_H
 #define OGC_CODEGEN_CPU_CONTRACTION_H
 
+#include "compiler/analysis/InterleavedParts.h"
 #include "compiler/codegen/cpu/KernelFunction.h"
 
 namespace ogc::codegen {
@@ -62,6 +63,7 @@ private:
   mlir::Operation *anchor;
   MicroTile tile;
   int64_t rows = 0, columns = 0;
+  InterleavedParts split; ///< what follows reads the result in these parts
   mlir::Value buffer;
 };
 

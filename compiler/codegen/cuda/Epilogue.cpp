@@ -1,6 +1,7 @@
 //===- Epilogue.cpp - what follows an anchor, as a functor ----------------===//
 #include "compiler/codegen/cuda/Epilogue.h"
 
+#include "compiler/analysis/InterleavedParts.h"
 #include "compiler/codegen/cuda/Lanes.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -12,19 +13,43 @@ namespace ogc::codegen {
 
 static RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Extra arguments of the element function: the template's indices, then one accumulator a lane.
-static SmallVector<Type> extraTypes(MLIRContext *context, unsigned indices, int lanes) {
+/// Extra arguments of the element function: the template's indices, then the accumulators.
+static SmallVector<Type> extraTypes(MLIRContext *context, unsigned indices, int64_t accumulators) {
   SmallVector<Type> types(indices, IndexType::get(context));
-  types.append(lanes, Float32Type::get(context));
+  types.append(accumulators, Float32Type::get(context));
   return types;
 }
 
+namespace {
+
+/// What the elements behind an anchor are counted by: its result, or one of the parts that it is read in.
+struct Domain {
+  Value result;
+  InterleavedParts split;
+  SmallVector<int64_t> shape;
+
+  explicit Domain(Operation *anchor) : result(anchor->getResult(0)), split(interleavedParts(result)) {
+    llvm::append_range(shape, tensorType(result).getShape());
+    shape.back() /= split.count;
+  }
+  int64_t elements() const { return tensorType(result).getNumElements() / split.count; }
+  /// `accumulators`: one for each part, or that of the result.
+  void bind(ElementEmitter &emitter, ValueRange accumulators) const {
+    if (split.count == 1)
+      emitter.bindScalar(result, accumulators.front());
+    for (const InterleavedParts::Part &part : split.parts)
+      emitter.bindScalar(part.value, accumulators[part.number]);
+  }
+};
+
+} // namespace
+
 /// The code of one element at the template's indices.
-static LogicalResult emitElement(kern::KernelOp kernel, Operation *anchor, bool merged, unsigned numIndices, KernelBody &body,
+static LogicalResult emitElement(kern::KernelOp kernel, const Domain &domain, bool merged, unsigned numIndices, KernelBody &body,
                                  bool &fits) {
   Location loc = kernel.getLoc();
   IndexMath &math = body.getEmitter().indices();
-  ArrayRef<int64_t> shape = tensorType(anchor->getResult(0)).getShape();
+  ArrayRef<int64_t> shape = domain.shape;
   SmallVector<Value> indices;
   for (unsigned i = 0; i < numIndices; ++i) {
     if (merged && i == 1)
@@ -32,12 +57,12 @@ static LogicalResult emitElement(kern::KernelOp kernel, Operation *anchor, bool 
     else
       indices.push_back(body.extra(i));
   }
-  body.getEmitter().bindScalar(anchor->getResult(0), body.extra(numIndices));
+  domain.bind(body.getEmitter(), body.extras(numIndices, domain.split.count));
   Operation *yield = kernel.getBody().front().getTerminator();
   SmallVector<Value> values;
   SmallVector<SmallVector<Value>> positions;
   for (Value result : yield->getOperands()) {
-    if (tensorType(result).getNumElements() != tensorType(anchor->getResult(0)).getNumElements()) {
+    if (tensorType(result).getNumElements() != domain.elements()) {
       fits = false;
       return failure();
     }
@@ -73,26 +98,32 @@ static bool staysInPlace(Value value) {
 }
 
 FailureOr<Epilogue> printEpilogue(kern::KernelOp kernel, Operation *anchor, bool merged, int mostLanes, bool &fits) {
-  ArrayRef<int64_t> shape = tensorType(anchor->getResult(0)).getShape();
-  unsigned numIndices = merged ? shape.size() - 1 : shape.size();
-  fits = staysInPlace(anchor->getResult(0));
+  Domain domain(anchor);
+  int parts = static_cast<int>(domain.split.count);
+  unsigned numIndices = merged ? domain.shape.size() - 1 : domain.shape.size();
+  fits = parts <= mostLanes && (parts == 1 ? staysInPlace(domain.result) : llvm::all_of(domain.split.parts, [](const auto &part) {
+           return staysInPlace(part.value);
+         }));
   if (!fits)
     return failure();
-  KernelBody element(kernel, extraTypes(kernel.getContext(), numIndices, 1));
-  if (failed(emitElement(kernel, anchor, merged, numIndices, element, fits)))
+  KernelBody element(kernel, extraTypes(kernel.getContext(), numIndices, parts));
+  if (failed(emitElement(kernel, domain, merged, numIndices, element, fits)))
     return failure();
 
-  Value innermost = element.extra(numIndices - 1), accumulator = element.extra(numIndices);
-  Epilogue epilogue;
-  for (epilogue.lanes = mostLanes; epilogue.lanes > 1; epilogue.lanes /= 2)
-    if (shape.back() % epilogue.lanes == 0 && LaneAnalysis(element.getBlock(), innermost, accumulator, epilogue.lanes)
-                                                  .canWiden(element.getBlock(), /*strictLoads=*/false))
+  Value innermost = element.extra(numIndices - 1);
+  ValueRange accumulators = element.extras(numIndices, parts);
+  int lanes = mostLanes / parts;
+  for (; lanes > 1; lanes /= 2)
+    if (domain.shape.back() % lanes == 0 &&
+        LaneAnalysis(element.getBlock(), innermost, accumulators, lanes).canWiden(element.getBlock(), /*strictLoads=*/false))
       break;
+  Epilogue epilogue;
+  epilogue.lanes = lanes * parts;
 
   KernelBody body(kernel, extraTypes(kernel.getContext(), numIndices, epilogue.lanes));
   OpBuilder &b = body.getBuilder();
-  SmallVector<IRMapping> mappings(epilogue.lanes);
-  for (int lane = 0; lane < epilogue.lanes; ++lane) {
+  SmallVector<IRMapping> mappings(lanes);
+  for (int lane = 0; lane < lanes; ++lane) {
     mappings[lane].map(element.buffers(), body.buffers());
     for (unsigned i = 0; i + 1 < numIndices; ++i)
       mappings[lane].map(element.extra(i), body.extra(i));
@@ -100,9 +131,9 @@ FailureOr<Epilogue> printEpilogue(kern::KernelOp kernel, Operation *anchor, bool
     if (lane)
       inner = arith::AddIOp::create(b, kernel.getLoc(), inner, arith::ConstantIndexOp::create(b, kernel.getLoc(), lane));
     mappings[lane].map(innermost, inner);
-    mappings[lane].map(accumulator, body.extra(numIndices + lane));
+    mappings[lane].map(accumulators, body.extras(numIndices + lane * parts, parts));
   }
-  cloneLanes(b, element.getBlock(), LaneAnalysis(element.getBlock(), innermost, accumulator, epilogue.lanes), mappings);
+  cloneLanes(b, element.getBlock(), LaneAnalysis(element.getBlock(), innermost, accumulators, lanes), mappings);
   body.finish();
 
   CudaTypes types(needsWideIndex(kernel));
@@ -127,8 +158,10 @@ FailureOr<Epilogue> printEpilogue(kern::KernelOp kernel, Operation *anchor, bool
   }
   epilogue.construct += "}";
   for (unsigned i = 0; i < numIndices; ++i) {
-    printer.bind(body.extra(i), "i" + std::to_string(i));
-    parameters += index + " i" + std::to_string(i) + ", ";
+    std::string name = "i" + std::to_string(i);
+    parameters += index + " " + name + ", ";
+    // Columns are counted within a part.
+    printer.bind(body.extra(i), i + 1 == numIndices && parts > 1 ? "(" + name + " / " + std::to_string(parts) + ")" : name);
   }
   for (int lane = 0; lane < epilogue.lanes; ++lane)
     printer.bind(body.extra(numIndices + lane), "acc[" + std::to_string(lane) + "]");

@@ -26,6 +26,9 @@ public:
   mlir::Block &getBlock() { return function.getBody().front(); }
   mlir::Value output(unsigned number) { return getBlock().getArgument(inputs + number); }
   mlir::Value extra(unsigned number) { return getBlock().getArgument(inputs + outputs + number); }
+  mlir::ValueRange extras(unsigned first, unsigned count) {
+    return getBlock().getArguments().slice(inputs + outputs + first, count);
+  }
   mlir::ValueRange buffers() { return getBlock().getArguments().take_front(inputs + outputs); }
   unsigned numInputs() const { return inputs; }
 

@@ -1,4 +1,5 @@
 //===- GrowAnchors.cpp - element-wise chains behind anchors ---------------===//
+#include "compiler/analysis/InterleavedParts.h"
 #include "compiler/passes/fuse/Grouping.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -67,6 +68,13 @@ void growAnchor(Grouping &grouping, Operation *anchor) {
         candidates.try_emplace(grouping.info(use.user).index, use.user);
   };
   addUsers(anchor);
+  // Parts of a result with alternating columns: what follows goes over the elements of these instead.
+  if (isa<kern::MatmulOp, kern::ConvOp>(anchor))
+    for (const InterleavedParts::Part &part : interleavedParts(anchor->getResult(0)).parts)
+      if (Operation *slice = part.value.getDefiningOp(); grouping.isFree(slice)) {
+        grouping.addToGroup(id, slice);
+        addUsers(slice);
+      }
   while (!candidates.empty()) {
     Operation *op = candidates.begin()->second;
     candidates.erase(candidates.begin());

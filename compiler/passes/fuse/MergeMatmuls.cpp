@@ -1,11 +1,11 @@
 //===- MergeMatmuls.cpp - products of one value with several weights ------===//
+#include "compiler/passes/fuse/ConstantOps.h"
 #include "compiler/passes/fuse/Grouping.h"
 #include "compiler/passes/fuse/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace ogc {
@@ -43,21 +43,14 @@ ArrayAttr groupsBesideLast(Operation *op) {
 
 class Merger {
 public:
-  explicit Merger(func::FuncOp function) : block(function.getBody().front()), builder(function.getContext()) {
-    for (Operation &op : block.without_terminator()) {
-      llvm::SetVector<Value> inputs(op.operand_begin(), op.operand_end());
-      getUsedValuesDefinedAbove(op.getRegions(), inputs);
-      if (llvm::all_of(inputs, [&](Value input) { return input.getDefiningOp() && constants.contains(input.getDefiningOp()); }))
-        constants.insert(&op);
-    }
-  }
+  explicit Merger(func::FuncOp function) : block(function.getBody().front()), builder(function.getContext()), constants(block) {}
 
   void run() {
     // Products that could be one: equal left operand, panel width and rounding.
     using Key = std::tuple<Value, int64_t, Attribute>;
     llvm::MapVector<Key, SmallVector<kern::MatmulOp>> candidates;
     for (auto matmul : block.getOps<kern::MatmulOp>())
-      if (matmul.getPacked() && isConstant(matmul.getRhs()) && !isConstant(matmul.getLhs()) &&
+      if (matmul.getPacked() && constants.contains(matmul.getRhs()) && !constants.contains(matmul.getLhs()) &&
           lastExtent(matmul.getResult()) % lastExtent(matmul.getRhs()) == 0)
         candidates[{matmul.getLhs(), lastExtent(matmul.getRhs()), matmul.getMathAttr()}].push_back(matmul);
     for (auto &[key, matmuls] : candidates)
@@ -66,8 +59,6 @@ public:
   }
 
 private:
-  bool isConstant(Value value) { return value.getDefiningOp() && constants.contains(value.getDefiningOp()); }
-
   void tryMerge(ArrayRef<kern::MatmulOp> matmuls) {
     SmallVector<Value> branches;
     for (kern::MatmulOp matmul : matmuls)
@@ -164,28 +155,16 @@ private:
     std::optional<unsigned> dim = map.getResultPosition(getAffineDimExpr(last, map.getContext()));
     bool isOther = dim && llvm::any_of(llvm::enumerate(map.getResults()),
                                        [&](auto entry) { return entry.index() != *dim && entry.value().isFunctionOfDim(last); });
-    if (!dim || isOther || !llvm::all_of(layer.ops, [&](linalg::GenericOp op) { return isConstant(op.getDpsInputs()[input]); }))
+    if (!dim || isOther ||
+        !llvm::all_of(layer.ops, [&](linalg::GenericOp op) { return constants.contains(op.getDpsInputs()[input]); }))
       return std::nullopt;
     return *dim;
-  }
-
-  /// A copy of the constant computation of `value` before the insertion point, which may lie above it.
-  Value hoistConstant(Value value) {
-    Operation *def = value.getDefiningOp();
-    if (def->isBeforeInBlock(&*builder.getInsertionPoint()))
-      return value;
-    IRMapping mapping;
-    llvm::SetVector<Value> inputs(def->operand_begin(), def->operand_end());
-    getUsedValuesDefinedAbove(def->getRegions(), inputs);
-    for (Value input : inputs)
-      mapping.map(input, hoistConstant(input));
-    return builder.clone(*def, mapping)->getResult(cast<OpResult>(value).getResultNumber());
   }
 
   Value joinConstants(Location loc, ArrayRef<Value> values, int64_t dim) {
     SmallVector<Value> hoisted;
     for (Value value : values)
-      hoisted.push_back(hoistConstant(value));
+      hoisted.push_back(fuse::ConstantOps::hoist(builder, value));
     return tensor::ConcatOp::create(builder, loc, dim, hoisted);
   }
 
@@ -268,7 +247,7 @@ private:
 
   Block &block;
   OpBuilder builder;
-  llvm::DenseSet<Operation *> constants; ///< operations computed from constants only
+  fuse::ConstantOps constants;
 };
 
 struct MergeMatmuls : impl::MergeMatmulsBase<MergeMatmuls> {

@@ -35,6 +35,28 @@ def PropagateLayout : Pass<"ogc-propagate-layout", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect"];
 }
 
+def PairMatmuls : Pass<"ogc-pair-matmuls", "::mlir::func::FuncOp"> {
+  let summary = "make one product of two that meet in an element-wise operation";
+  let description = [{
+    Two packed products of one value, of equal shape and with constant weights, that meet in an element-wise operation (silu(x A) * (x B) and
+    the other gated units) become one with interleaved columns: 2 i is column i of the first, 2 i + 1 that of the second. The weights are
+    constants, mixed at compile time. What follows sees both parts as slices of stride two; `ogc-fuse-regions` takes these into the region of
+    the product, so that one kernel has both accumulators of an element at hand.
+
+    ```mlir
+    %a = kern.matmul %x, %wa {packed} : (tensor<1x8x32xf32>, tensor<2x32x16xf32>) -> tensor<1x8x32xf32>
+    %b = kern.matmul %x, %wb {packed} : (tensor<1x8x32xf32>, tensor<2x32x16xf32>) -> tensor<1x8x32xf32>
+    %c = linalg.generic {mul, identity maps} ins(%a, %b : …) …
+    // becomes
+    %0 = kern.matmul %x, %w {packed} : (tensor<1x8x32xf32>, tensor<4x32x16xf32>) -> tensor<1x8x64xf32>
+    %a = tensor.extract_slice %0[0, 0, 0] [1, 8, 32] [1, 1, 2] : tensor<1x8x64xf32> to tensor<1x8x32xf32>
+    %b = tensor.extract_slice %0[0, 0, 1] [1, 8, 32] [1, 1, 2] : tensor<1x8x64xf32> to tensor<1x8x32xf32>
+    %c = linalg.generic {mul, identity maps} ins(%a, %b : …) …
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def MergeMatmuls : Pass<"ogc-merge-matmuls", "::mlir::func::FuncOp"> {
   let summary = "make one product of those of one value with several constant weights";
   let description = [{

@@ -1,4 +1,5 @@
 //===- SelectSchedule.cpp - choose how each region becomes code -----------===//
+#include "compiler/analysis/InterleavedParts.h"
 #include "compiler/passes/fuse/Grouping.h"
 #include "compiler/passes/fuse/Passes.h"
 #include "compiler/passes/fuse/RowDomain.h"
@@ -33,12 +34,14 @@ LogicalResult checkAnchorOperands(Operation *anchor) {
 LogicalResult checkEpilogue(Operation *anchor) {
   bool ok = true;
   llvm::DenseSet<Value> derived{anchor->getResult(0)};
+  SmallVector<InterleavedParts::Part> parts = interleavedParts(anchor->getResult(0)).parts;
   for (Operation &op : llvm::make_range(std::next(anchor->getIterator()), anchor->getBlock()->getTerminator()->getIterator())) {
     bool isDerived = llvm::any_of(op.getOperands(), [&](Value operand) { return derived.contains(operand); });
     if (!isDerived)
       continue;
     derived.insert(op.result_begin(), op.result_end());
-    if (fuse::isReshapeOp(&op))
+    bool isPart = llvm::any_of(parts, [&](const InterleavedParts::Part &part) { return part.value.getDefiningOp() == &op; });
+    if (fuse::isReshapeOp(&op) || isPart)
       continue;
     auto generic = dyn_cast<linalg::GenericOp>(op);
     bool isAlong = generic && fuse::isElementwise(generic) && llvm::all_of(generic.getDpsInputOperands(), [&](OpOperand *input) {

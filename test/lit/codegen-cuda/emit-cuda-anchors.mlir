@@ -4,6 +4,7 @@
 
 // CHECK: // kernel gemm: grid {{[0-9]+}}, block {{[0-9]+}}, cluster 1, shared {{[0-9]+}}
 // CHECK: // kernel gemv: grid 64, block 256, cluster 2, shared 2816
+// CHECK: // kernel gated: grid {{[0-9]+}}, block {{[0-9]+}}, cluster {{[0-9]+}}, shared {{[0-9]+}}
 // CHECK: // kernel conv: grid {{[0-9]+}}, block {{[0-9]+}}, cluster 1, shared {{[0-9]+}}
 // CHECK: // kernel dw: grid 56, block 128, cluster 1, shared 0
 // CHECK: // kernel attn: grid 96, block 128, cluster 1, shared 39168
@@ -13,6 +14,7 @@
 // Without clusters, no split of K over blocks, and less shared memory.
 // AMPERE: // kernel gemm: grid {{[0-9]+}}, block {{[0-9]+}}, cluster 1, shared {{[0-9]+}}
 // AMPERE: // kernel gemv: grid 32, block 256, cluster 1
+// AMPERE: // kernel gated: grid {{[0-9]+}}, block {{[0-9]+}}, cluster 1
 // AMPERE-NOT: Engine = 1
 // AMPERE-NOT: __cluster_dims__
 
@@ -61,6 +63,27 @@ kern.kernel @gemv attributes {schedule = #kern.schedule<matmul>} {
   %acc = kern.matmul %x, %w : (tensor<1x1x768xf32>, tensor<1x768x1000xf32>) -> tensor<1x1x1000xf32>
   kern.yield %acc : tensor<1x1x1000xf32>
 } loc("node gemv (Gemm)")
+
+// Two products with alternating columns: four elements of both in eight accumulators, stored where their part has them.
+// CHECK: struct gated_Config : ogc::GemmDefaults {
+// CHECK: M = 64, N = 256, {{.*}}V = 8
+// CHECK: struct gated_Epilogue {
+// CHECK: ogc::Vec<ogc::f16, 4>{
+// CHECK-NEXT: ogc::storeVec(p2 + i0 * 8192 + i1 * 128 + (i2 / 2),
+kern.kernel @gated attributes {schedule = #kern.schedule<matmul>, ogc.constant_args = array<i64: 1>} {
+^bb0(%x: tensor<1x64x768xf16>, %w: tensor<4x768x64xf16>):
+  %acc = kern.matmul %x, %w {packed} : (tensor<1x64x768xf16>, tensor<4x768x64xf16>) -> tensor<1x64x256xf32>
+  %a = tensor.extract_slice %acc[0, 0, 0] [1, 64, 128] [1, 1, 2] : tensor<1x64x256xf32> to tensor<1x64x128xf32>
+  %b = tensor.extract_slice %acc[0, 0, 1] [1, 64, 128] [1, 1, 2] : tensor<1x64x256xf32> to tensor<1x64x128xf32>
+  %e = tensor.empty() : tensor<1x64x128xf16>
+  %0 = linalg.generic {indexing_maps = [#id3, #id3, #id3], iterator_types = ["parallel","parallel","parallel"]} ins(%a, %b : tensor<1x64x128xf32>, tensor<1x64x128xf32>) outs(%e : tensor<1x64x128xf16>) {
+  ^bb1(%f: f32, %g: f32, %o: f16):
+    %s = arith.mulf %f, %g : f32
+    %t = arith.truncf %s : f32 to f16
+    linalg.yield %t : f16
+  } -> tensor<1x64x128xf16>
+  kern.yield %0 : tensor<1x64x128xf16>
+} loc("node gated (Mul)")
 
 // The template counts pixels; the address of the result needs no row and column.
 // CHECK: struct conv_Config : ogc::ConvDefaults {

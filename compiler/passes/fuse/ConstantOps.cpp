@@ -1,0 +1,34 @@
+//===- ConstantOps.cpp - operations that are evaluated at compile time ----===//
+#include "compiler/passes/fuse/ConstantOps.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+
+namespace ogc::fuse {
+
+/// Operands and values that the regions of `op` read.
+static llvm::SetVector<Value> inputsOf(Operation *op) {
+  llvm::SetVector<Value> inputs(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), inputs);
+  return inputs;
+}
+
+ConstantOps::ConstantOps(Block &block) {
+  for (Operation &op : block.without_terminator())
+    if (llvm::all_of(inputsOf(&op), [&](Value input) { return contains(input); }))
+      ops.insert(&op);
+}
+
+Value ConstantOps::hoist(OpBuilder &builder, Value value) {
+  Operation *def = value.getDefiningOp();
+  if (def->isBeforeInBlock(&*builder.getInsertionPoint()))
+    return value;
+  IRMapping mapping;
+  for (Value input : inputsOf(def))
+    mapping.map(input, hoist(builder, input));
+  return builder.clone(*def, mapping)->getResult(cast<OpResult>(value).getResultNumber());
+}
+
+} // namespace ogc::fuse
