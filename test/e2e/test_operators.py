@@ -107,6 +107,9 @@ CONV = {"1x1": ((1, 8, 7, 7), (16, 8, 1, 1), {}), "1x1 stride 2": ((1, 8, 7, 7),
         "patches": ((1, 3, 32, 32), (24, 3, 16, 16), dict(strides=[16, 16])), "5x1": ((1, 8, 20, 1), (16, 8, 5, 1), {})}
 for name, (x, w, attributes) in CONV.items():
     case("Conv", f(*x), f(*w), f(w[0]), name=name, constants=[1, 2], **attributes)
+# Windows that tile the input: a product of patches, in every rank; the last rows and columns may be left over.
+for name, x, w in (("patches 1-D", (2, 3, 35), (5, 3, 8)), ("patches 2-D", (2, 3, 18, 21), (5, 3, 4, 4)), ("patches 3-D", (1, 3, 5, 6, 9), (4, 3, 2, 3, 3))):
+    case("Conv", f(*x), f(*w), f(w[0]), name=name, constants=[1, 2], strides=list(w[2:]))
 case("Conv", f(1, 3, 8, 8), f(4, 3, 3, 3), name="no bias", constants=[1])
 case("Conv", f(1, 3, 8, 8), f(4, 3, 3, 3), f(4), name="computed weights")
 case("Conv", f(1, 8, 8, 8, dtype=F16), f(4, 8, 3, 3, dtype=F16), f(4, dtype=F16), name="fp16", constants=[1, 2])

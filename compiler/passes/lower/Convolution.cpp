@@ -69,6 +69,44 @@ Value anchorConv2d(Node &n, const Conv &conv, Type element) {
   return transpose(b, finish(n, acc, conv.bias, 3, element), {0, 3, 1, 2});
 }
 
+/// True for windows that tile an image of few channels, the patches of a vision transformer: no pixel is read twice, and channels last would leave
+/// nothing to load at once.
+bool readsPatches(const Conv &conv) {
+  const Window &w = conv.window;
+  constexpr int64_t lanes = 8; // 16-bit elements in a load of 16 bytes
+  if (conv.groups != 1 || numElements(w.kernel) < lanes || shapeOf(conv.input)[1] % lanes == 0)
+    return false;
+  for (size_t d = 0; d < w.rank(); ++d)
+    if (w.strides[d] != w.kernel[d] || w.padBegin[d] != 0 || w.neededEnd(d) != 0 || (w.dilations[d] != 1 && w.kernel[d] != 1))
+      return false;
+  return true;
+}
+
+/// A convolution whose windows are patches: these as the rows of a matrix [1, N * out..., C * kernel...], times the filters.
+Value patchProduct(Node &n, const Conv &conv, Type element) {
+  const Window &w = conv.window;
+  Builder &b = n.b;
+  int64_t batch = shapeOf(conv.input)[0], channels = shapeOf(conv.input)[1], filters = shapeOf(conv.filter)[0],
+          terms = channels * numElements(w.kernel), pixels = numElements(w.out), rank = static_cast<int64_t>(w.rank());
+  Shape used{batch, channels}, split{batch, channels}, outer{0}, inner{1}, result{batch}, channelsFirst{0, rank + 1};
+  for (int64_t d = 0; d < rank; ++d) {
+    used.push_back(w.out[d] * w.kernel[d]);
+    split.append({w.out[d], w.kernel[d]});
+    outer.push_back(2 + 2 * d);
+    inner.push_back(3 + 2 * d);
+    channelsFirst.push_back(d + 1);
+  }
+  Value x = conv.input;
+  if (ArrayRef<int64_t>(used) != shapeOf(x))
+    x = slice(b, x, Shape(used.size(), 0), used);
+  llvm::append_range(outer, inner);
+  Value rows = reshape(b, transpose(b, reshape(b, x, split), outer), {1, batch * pixels, terms});
+  Value acc = matmul(n, rows, {packPanels(b, reshape(b, conv.filter, {filters, terms}), true), true, false}, filters);
+  llvm::append_range(result, w.out);
+  result.push_back(filters);
+  return transpose(b, finish(n, reshape(b, acc, result), conv.bias, static_cast<unsigned>(rank) + 1, element), channelsFirst);
+}
+
 /// Any groups, rank and element type: a reduction over [c, kernel...] of the padded input.
 Value genericConv(Node &n, const Conv &conv, Type element) {
   const Window &w = conv.window;
@@ -174,6 +212,8 @@ Value convolve(Node &n, Conv conv, Type element) {
   llvm::append_range(shape, conv.window.out);
   if (!isAnchorElement(elementOf(conv.input)) || numElements(shape) == 0 || channels == 0)
     return genericConv(n, conv, element);
+  if (readsPatches(conv))
+    return patchProduct(n, conv, element);
   if (rank <= 2 && (conv.groups == 1 || depthwise)) {
     if (rank == 1)
       conv = widenTo2d(n.b, conv);

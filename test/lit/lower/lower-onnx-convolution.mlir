@@ -55,3 +55,24 @@ func.func @grouped_splat(%x: tensor<1x4x5x5xf64>) -> tensor<1x4x5x5xf64> {
   %0 = "onnx.Conv"(%x, %w) {pads = array<i64: 1, 1, 1, 1>, group = 2 : i64} : (tensor<1x4x5x5xf64>, tensor<4x2x3x3xf64>) -> tensor<1x4x5x5xf64>
   return %0 : tensor<1x4x5x5xf64>
 }
+
+// Windows that tile an image of few channels: a product of the patches, in the order of the filter. What no window reads is cut off.
+// CHECK-LABEL: func @patches
+// CHECK: tensor.extract_slice %arg0[0, 0, 0, 0] [2, 3, 16, 20] [1, 1, 1, 1]
+// CHECK: linalg.transpose {{.*}} permutation = [0, 2, 4, 1, 3, 5]
+// CHECK: kern.matmul {{.*}} {packed} : (tensor<1x40x48xf32>, tensor<1x48x16xf32>) -> tensor<1x40x8xf32>
+// CHECK: linalg.transpose {{.*}} permutation = [0, 3, 1, 2]
+func.func @patches(%x: tensor<2x3x18x21xf32>, %w: tensor<8x3x4x4xf32>, %b: tensor<8xf32>) -> tensor<2x8x4x5xf32> {
+  %0 = "onnx.Conv"(%x, %w, %b) {kernel_shape = array<i64: 4, 4>, strides = array<i64: 4, 4>}
+      : (tensor<2x3x18x21xf32>, tensor<8x3x4x4xf32>, tensor<8xf32>) -> tensor<2x8x4x5xf32>
+  return %0 : tensor<2x8x4x5xf32>
+}
+
+// With channels to load at once, or windows that overlap, it stays a convolution.
+// CHECK-LABEL: func @no_patches
+// CHECK-COUNT-2: kern.conv
+func.func @no_patches(%x: tensor<1x8x16x16xf32>, %w: tensor<3x8x4x4xf32>, %v: tensor<8x3x3x3xf32>) -> tensor<1x8x1x1xf32> {
+  %0 = "onnx.Conv"(%x, %w) {strides = array<i64: 4, 4>} : (tensor<1x8x16x16xf32>, tensor<3x8x4x4xf32>) -> tensor<1x3x4x4xf32>
+  %1 = "onnx.Conv"(%0, %v) {strides = array<i64: 2, 2>} : (tensor<1x3x4x4xf32>, tensor<8x3x3x3xf32>) -> tensor<1x8x1x1xf32>
+  return %1 : tensor<1x8x1x1xf32>
+}
