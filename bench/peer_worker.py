@@ -9,6 +9,7 @@ import os
 import statistics
 import sys
 import time
+import traceback
 
 import peer_models
 
@@ -41,7 +42,8 @@ def record(function, inputs):
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            graph.output = function(*inputs)
+            output = function(*inputs)
+    graph.keeps = (function, inputs, output)  # their memory is part of the graph
     return graph
 
 
@@ -73,6 +75,11 @@ def measure(graph, iterations):
     return summary(times)
 
 
+def reason(error):
+    """The first line of an exception, for a table."""
+    return f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}"[:200]
+
+
 def prepare(name, precision, peer):
     """Graphs of the peer by variant. Networks of pictures are tried with both orders of dimensions, as their libraries differ."""
     import torch
@@ -98,13 +105,19 @@ def main():
         try:
             graphs[peer] = prepare(name, precision, peer)
         except Exception as error:  # noqa: BLE001  the other peers go on, and the table says why
-            failures[peer] = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}"[:200]
+            failures[peer] = reason(error)
+            traceback.print_exc()
     print(json.dumps({"ready": sorted(graphs)}), file=output)
     if not sys.stdin.readline():
         return
     results = {peer: {"failure": reason} for peer, reason in failures.items()}
     for peer, variants in graphs.items():
-        times = {layout: measure(graph, int(iterations)) for layout, graph in variants.items()}
+        try:
+            times = {layout: measure(graph, int(iterations)) for layout, graph in variants.items()}
+        except RuntimeError as error:  # of CUDA
+            results[peer] = {"failure": reason(error)}
+            traceback.print_exc()
+            continue
         layout = min(times, key=lambda layout: times[layout]["p50"])
         results[peer] = {"us": times[layout], "variant": layout}
     print(json.dumps({"results": results, "torch": torch.__version__}), file=output)

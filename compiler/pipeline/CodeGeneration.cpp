@@ -121,6 +121,8 @@ std::vector<std::string> provenanceFlags(const CompileOptions &options) {
     flags.push_back("--serial");
   if (!options.pdl)
     flags.push_back("--no-pdl");
+  for (const std::string &pass : options.disabled)
+    flags.push_back("--disable=" + pass);
   if (!options.tuning.empty())
     flags.push_back("--tuning=" + (options.tuning == "none" ? options.tuning : fileHash(options.tuning)));
   return flags;

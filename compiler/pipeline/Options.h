@@ -35,6 +35,8 @@ struct CompileOptions {
   int64_t memoryBytes = 0;
   /// Programmatic edges between kernels, on architectures that have them (sm_90 and later).
   bool pdl = true;
+  /// Optimizations that are left out, of `optionalPasses` (compiler/pipeline/Pipelines.h).
+  std::vector<std::string> disabled;
   /// Tuning table that comes before the shipped one (docs/tuning.md); "none" for the rules alone.
   std::string tuning;
   /// Compile every other choice of each CUDA kernel too, for `tune` to measure.

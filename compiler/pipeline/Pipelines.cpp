@@ -20,6 +20,26 @@ using namespace mlir;
 
 namespace {
 
+bool isDisabled(const CompileOptions &options, StringRef name) {
+  name.consume_front("ogc-");
+  assert(llvm::is_contained(optionalPasses(), name) && "not in the list of those that may be left out");
+  return llvm::is_contained(options.disabled, name);
+}
+
+normalize::PassFilter filterOf(const CompileOptions &options) {
+  return [&options](StringRef name) { return isDisabled(options, name); };
+}
+
+/// Adds a pass over the module, or over its functions, that the options may leave out.
+void addOptional(OpPassManager &manager, const CompileOptions &options, std::unique_ptr<Pass> pass) {
+  if (isDisabled(options, pass->getArgument()))
+    return;
+  if (pass->getOpName() == StringRef(func::FuncOp::getOperationName()))
+    manager.addNestedPass<func::FuncOp>(std::move(pass));
+  else
+    manager.addPass(std::move(pass));
+}
+
 void addSpecializePasses(const CompileOptions &options, OpPassManager &manager) {
   specialize::SpecializeShapesOptions specialize;
   specialize.shapes = llvm::join(options.shapes, ";");
@@ -30,7 +50,7 @@ void addSpecializePasses(const CompileOptions &options, OpPassManager &manager) 
   specialize::DeclareStateOptions state;
   state.states = llvm::join(options.states, ";");
   manager.addPass(specialize::createDeclareState(state));
-  normalize::addFormPasses(manager, hasLowering);
+  normalize::addFormPasses(manager, hasLowering, filterOf(options));
   manager.addNestedPass<func::FuncOp>(specialize::createFoldShapes()); // function bodies bring shape arithmetic of their own
 }
 
@@ -44,13 +64,15 @@ void addLowerPasses(const CompileOptions &options, OpPassManager &manager) {
   manager.addPass(createCSEPass());
 }
 
-void addFusePasses(OpPassManager &manager) {
-  manager.addNestedPass<func::FuncOp>(createPropagateLayout());
+void addFusePasses(const CompileOptions &options, OpPassManager &manager) {
+  addOptional(manager, options, createPropagateLayout());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  manager.addNestedPass<func::FuncOp>(createPairMatmuls());
-  manager.addNestedPass<func::FuncOp>(createMergeMatmuls());
-  manager.addNestedPass<func::FuncOp>(createFuseRegions());
+  addOptional(manager, options, createPairMatmuls());
+  addOptional(manager, options, createMergeMatmuls());
+  FuseRegionsOptions regions;
+  regions.epilogues = !isDisabled(options, "fuse-epilogues");
+  manager.addNestedPass<func::FuncOp>(createFuseRegions(regions));
   // Regions over constants are computed by the kernels that they would have been, so their schedules are chosen before.
   manager.addNestedPass<func::FuncOp>(createSelectSchedule());
   manager.addPass(createFoldConstantsPass());
@@ -61,9 +83,9 @@ void addPlanPasses(const CompileOptions &options, OpPassManager &manager) {
   manager.addPass(createBuildGraph());
   if (options.gemm == "cublaslt")
     manager.addPass(createSelectGemmProvider());
-  manager.addPass(createPlaceConcats());
-  manager.addPass(createPlaceSlices());
-  manager.addPass(createUpdateInPlace());
+  addOptional(manager, options, createPlaceConcats());
+  addOptional(manager, options, createPlaceSlices());
+  addOptional(manager, options, createUpdateInPlace());
   PlanArenaOptions arena;
   arena.serial = options.serial;
   arena.memory = options.memoryBytes;
@@ -72,13 +94,21 @@ void addPlanPasses(const CompileOptions &options, OpPassManager &manager) {
   edges.serial = options.serial;
   manager.addPass(createDeriveEdges(edges));
   if (options.pdl)
-    manager.addPass(createMarkProgrammaticEdges());
+    addOptional(manager, options, createMarkProgrammaticEdges());
   manager.addPass(createClassifyTopologies());
   manager.addPass(createMarkConstantArguments());
   manager.addPass(createVerifyGraph());
 }
 
 } // namespace
+
+llvm::ArrayRef<StringRef> optionalPasses() {
+  static constexpr StringRef passes[] = {
+      "fold-batch-norm", "form-layer-norm", "form-gelu",     "form-attention", "propagate-layout", "pair-matmuls",
+      "merge-matmuls",   "fuse-epilogues",  "place-concats", "place-slices",   "update-in-place",  "mark-programmatic-edges",
+  };
+  return passes;
+}
 
 void addPhasePasses(Phase phase, const CompileOptions &options, OpPassManager &manager) {
   switch (phase) {
@@ -87,13 +117,13 @@ void addPhasePasses(Phase phase, const CompileOptions &options, OpPassManager &m
   case Phase::Bundle:
     return; // not passes
   case Phase::Normalize:
-    return normalize::addNormalizePasses(manager);
+    return normalize::addNormalizePasses(manager, filterOf(options));
   case Phase::Specialize:
     return addSpecializePasses(options, manager);
   case Phase::Lower:
     return addLowerPasses(options, manager);
   case Phase::Fuse:
-    return addFusePasses(manager);
+    return addFusePasses(options, manager);
   case Phase::Plan:
     return addPlanPasses(options, manager);
   }

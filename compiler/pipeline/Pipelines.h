@@ -7,6 +7,10 @@
 
 namespace ogc {
 
+/// Names, without "ogc-", of the passes that only make results faster or smaller, so that a compilation may leave them out:
+/// `CompileOptions::disabled`. "fuse-epilogues" is the step of ogc-fuse-regions that lets anchors take what follows them.
+llvm::ArrayRef<llvm::StringRef> optionalPasses();
+
 /// Adds the passes of a phase that rewrites IR (import to plan), in order.
 void addPhasePasses(Phase phase, const CompileOptions &options, mlir::OpPassManager &manager);
 

@@ -4,6 +4,7 @@
 #include "compiler/pipeline/CodeGeneration.h"
 #include "compiler/pipeline/Compiler.h"
 #include "compiler/pipeline/Diagnostics.h"
+#include "compiler/pipeline/Pipelines.h"
 #include "llvm/Support/raw_ostream.h"
 #include <memory>
 
@@ -55,6 +56,12 @@ void addResultOptions(CLI::App &command, CompileOptions &options) {
                   "do not run side by side")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true));
   command.add_flag("--serial", options.serial, "one chain of nodes in schedule order");
+  std::vector<std::string> passes;
+  for (llvm::StringRef pass : optionalPasses())
+    passes.push_back(pass.str());
+  command.add_option("--disable", options.disabled, "optimizations to leave out, to see what each gives")
+      ->delimiter(',')
+      ->check(CLI::IsMember(passes));
   command.add_flag("!--no-pdl", options.pdl, "full edges only, no programmatic ones");
 }
 

@@ -47,7 +47,7 @@ struct FuseRegions : impl::FuseRegionsBase<FuseRegions> {
     if (failed(checkInput(function)))
       return signalPassFailure();
     fuse::Grouping grouping(function, remarks);
-    fuse::growAnchors(grouping);
+    fuse::growAnchors(grouping, epilogues);
     fuse::growRows(grouping);
     fuse::groupPointwise(grouping);
     grouping.emitMisses();

@@ -121,7 +121,7 @@ bool isElementwise(mlir::linalg::GenericOp op);
 mlir::AffineMap mapOf(mlir::OpOperand &operand);
 
 // The rules, in order. Each gives groups to operations that have none.
-void growAnchors(Grouping &grouping);
+void growAnchors(Grouping &grouping, bool epilogues);
 void growRows(Grouping &grouping);
 void groupPointwise(Grouping &grouping);
 

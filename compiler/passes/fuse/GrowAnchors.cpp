@@ -56,10 +56,10 @@ const char *whyNotEpilogue(Grouping &grouping, int id, linalg::GenericOp generic
   return nullptr;
 }
 
-void growAnchor(Grouping &grouping, Operation *anchor) {
+void growAnchor(Grouping &grouping, Operation *anchor, bool epilogues) {
   int id = grouping.addGroup(GroupKind::Anchor, anchor);
-  if (isa<kern::ProgramOp>(anchor))
-    return; // stays alone: its elements have no common order
+  if (isa<kern::ProgramOp>(anchor) || !epilogues)
+    return; // a program stays alone: its elements have no common order
   // In block order, so that an operation is looked at after all that it reads.
   std::map<unsigned, Operation *> candidates;
   auto addUsers = [&](Operation *member) {
@@ -97,9 +97,9 @@ void growAnchor(Grouping &grouping, Operation *anchor) {
 
 } // namespace
 
-void growAnchors(Grouping &grouping) {
+void growAnchors(Grouping &grouping, bool epilogues) {
   for (Operation *anchor : anchorsDeepestFirst(grouping))
-    growAnchor(grouping, anchor);
+    growAnchor(grouping, anchor, epilogues);
 }
 
 } // namespace ogc::fuse

@@ -103,7 +103,8 @@ def FuseRegions : Pass<"ogc-fuse-regions", "::mlir::func::FuncOp"> {
     }
     ```
   }];
-  let options = [Option<"remarks", "remarks", "bool", "false", "emit a remark for each operation that was not fused, with the reason">];
+  let options = [Option<"remarks", "remarks", "bool", "false", "emit a remark for each operation that was not fused, with the reason">,
+                 Option<"epilogues", "epilogues", "bool", "true", "let anchors take the operations that follow them">];
   let dependentDialects = ["::ogc::kern::KernDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
                            "::mlir::arith::ArithDialect"];
 }

@@ -7,19 +7,24 @@ using namespace mlir;
 
 namespace ogc::normalize {
 
-void addNormalizePasses(OpPassManager &manager) {
-  manager.addNestedPass<func::FuncOp>(createDropIdentities());
-  manager.addNestedPass<func::FuncOp>(createCSEPass());
-  manager.addNestedPass<func::FuncOp>(createFoldBatchNorm());
+static void addOptional(OpPassManager &manager, const PassFilter &isDisabled, std::unique_ptr<Pass> pass) {
+  if (!isDisabled(pass->getArgument()))
+    manager.addNestedPass<func::FuncOp>(std::move(pass));
 }
 
-void addFormPasses(OpPassManager &manager, std::function<bool(StringRef)> hasLowering) {
+void addNormalizePasses(OpPassManager &manager, const PassFilter &isDisabled) {
+  manager.addNestedPass<func::FuncOp>(createDropIdentities());
+  manager.addNestedPass<func::FuncOp>(createCSEPass());
+  addOptional(manager, isDisabled, createFoldBatchNorm());
+}
+
+void addFormPasses(OpPassManager &manager, std::function<bool(StringRef)> hasLowering, const PassFilter &isDisabled) {
   // Reshapes and casts that change nothing hide patterns, and equal subexpressions must be one value.
   manager.addNestedPass<func::FuncOp>(createDropIdentities());
   manager.addNestedPass<func::FuncOp>(createCSEPass());
-  manager.addNestedPass<func::FuncOp>(createFormLayerNorm());
-  manager.addNestedPass<func::FuncOp>(createFormGelu());
-  manager.addNestedPass<func::FuncOp>(createFormAttention());
+  addOptional(manager, isDisabled, createFormLayerNorm());
+  addOptional(manager, isDisabled, createFormGelu());
+  addOptional(manager, isDisabled, createFormAttention());
   manager.addNestedPass<func::FuncOp>(createExpandFunctions(std::move(hasLowering)));
   manager.addNestedPass<func::FuncOp>(createDropIdentities());
   manager.addNestedPass<func::FuncOp>(createCSEPass());

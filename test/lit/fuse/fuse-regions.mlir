@@ -1,5 +1,6 @@
 // What follows an anchor, and the views that it reads, join its region.
 // RUN: ogc-opt %s -split-input-file -ogc-fuse-regions | FileCheck %s
+// RUN: ogc-opt %s -split-input-file -ogc-fuse-regions=epilogues=false | FileCheck %s --check-prefix=ALONE
 
 #id = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
 #last = affine_map<(d0, d1, d2) -> (d2)>
@@ -12,6 +13,13 @@
 // CHECK:   %[[T:.*]] = linalg.generic {{.*}} ins(%[[S]] :
 // CHECK:   kern.yield %[[S]], %[[T]]
 // CHECK: return %[[R]]#0, %[[R]]#1
+// ALONE-LABEL: func @epilogue
+// ALONE: kern.region(%arg0, %arg1)
+// ALONE:   kern.matmul
+// ALONE-NEXT: kern.yield
+// ALONE: kern.region
+// ALONE-NOT: kern.matmul
+// ALONE: return
 func.func @epilogue(%x: tensor<1x4x8xf32>, %w: tensor<1x8x16xf32>, %b: tensor<16xf32>, %r: tensor<1x4x16xf32>) -> (tensor<1x4x16xf32>, tensor<1x4x16xf32>) {
   %0 = kern.matmul %x, %w {packed} : (tensor<1x4x8xf32>, tensor<1x8x16xf32>) -> tensor<1x4x16xf32>
   %e = tensor.empty() : tensor<1x4x16xf32>
