@@ -70,8 +70,10 @@ void addFusePasses(const CompileOptions &options, OpPassManager &manager) {
   manager.addPass(createCSEPass());
   addOptional(manager, options, createPairMatmuls());
   addOptional(manager, options, createMergeMatmuls());
+  addOptional(manager, options, createAbsorbScales());
   FuseRegionsOptions regions;
   regions.epilogues = !isDisabled(options, "fuse-epilogues");
+  regions.vectorChains = !isDisabled(options, "vector-chains");
   manager.addNestedPass<func::FuncOp>(createFuseRegions(regions));
   // Regions over constants are computed by the kernels that they would have been, so their schedules are chosen before.
   manager.addNestedPass<func::FuncOp>(createSelectSchedule());
@@ -104,8 +106,9 @@ void addPlanPasses(const CompileOptions &options, OpPassManager &manager) {
 
 llvm::ArrayRef<StringRef> optionalPasses() {
   static constexpr StringRef passes[] = {
-      "fold-batch-norm", "form-layer-norm", "form-gelu",     "form-attention", "propagate-layout", "pair-matmuls",
-      "merge-matmuls",   "fuse-epilogues",  "place-concats", "place-slices",   "update-in-place",  "mark-programmatic-edges",
+      "fold-batch-norm", "form-layer-norm", "form-gelu",       "form-attention",          "propagate-layout",
+      "pair-matmuls",    "merge-matmuls",   "absorb-scales",   "vector-chains",           "fuse-epilogues",
+      "place-concats",   "place-slices",    "update-in-place", "mark-programmatic-edges",
   };
   return passes;
 }

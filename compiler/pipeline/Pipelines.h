@@ -8,7 +8,8 @@
 namespace ogc {
 
 /// Names, without "ogc-", of the passes that only make results faster or smaller, so that a compilation may leave them out:
-/// `CompileOptions::disabled`. "fuse-epilogues" is the step of ogc-fuse-regions that lets anchors take what follows them.
+/// `CompileOptions::disabled`. "fuse-epilogues" and "vector-chains" are steps of ogc-fuse-regions: anchors take what follows
+/// them; small products and sums that follow each other become one kernel.
 llvm::ArrayRef<llvm::StringRef> optionalPasses();
 
 /// Adds the passes of a phase that rewrites IR (import to plan), in order.

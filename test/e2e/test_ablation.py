@@ -10,21 +10,23 @@ import harness
 
 F32, I64 = TensorProto.FLOAT, TensorProto.INT64
 TOKENS, WIDTH = 64, 32
-PASSES = ["fold-batch-norm", "form-layer-norm", "form-gelu", "form-attention", "propagate-layout", "pair-matmuls", "merge-matmuls", "fuse-epilogues", "place-concats",
-          "place-slices", "update-in-place", "mark-programmatic-edges"]
+PASSES = ["fold-batch-norm", "form-layer-norm", "form-gelu", "form-attention", "propagate-layout", "pair-matmuls", "merge-matmuls", "absorb-scales",
+          "vector-chains", "fuse-epilogues", "place-concats", "place-slices", "update-in-place", "mark-programmatic-edges"]
 
 
 def network():
-    """Convolutions, then one layer of a transformer in single operators, then parts that are cut apart and put together."""
+    """Convolutions with squeeze and excitation, then one layer of a transformer in single operators, then parts that are cut apart and put together."""
     rng = np.random.default_rng(0)
     weights = {"f": rng.standard_normal((WIDTH, 3, 3, 3)) / 5, "g": rng.standard_normal((WIDTH, WIDTH, 3, 3)) / 17, "scale": 1 + 0.1 * rng.standard_normal(WIDTH),
+               "squeeze": rng.standard_normal((8, WIDTH, 1, 1)) / 6, "excite": rng.standard_normal((WIDTH, 8, 1, 1)) / 3, "project": rng.standard_normal((WIDTH, WIDTH, 1, 1)) / 3,
                "shift": rng.standard_normal(WIDTH), "mean": 0.1 * rng.standard_normal(WIDTH), "var": 1 + 0.1 * rng.random(WIDTH), "eps": np.array(1e-5), "half": np.array(0.5),
                "root": np.array(np.sqrt(2)), "one": np.array(1.0), "two": np.array(2.0), "depth": np.array(WIDTH ** -0.5),
                **{f"w{name}": rng.standard_normal((WIDTH, WIDTH)) / 6 for name in "qkvo"}, "b": rng.standard_normal(WIDTH), "wide": rng.standard_normal((2 * WIDTH, WIDTH)) / 8}
     weights = {name: np.asarray(value, np.float32) for name, value in weights.items()}
     weights.update(tokens=np.array([1, WIDTH, TOKENS]), axis=np.array([-1]), rows=np.array(1))
     steps = [("Conv", "x f", "c0", {"pads": [1, 1, 1, 1], "strides": [2, 2]}), ("BatchNormalization", "c0 scale shift mean var", "c1", {}), ("Relu", "c1", "c2", {}),
-             ("Conv", "c2 g", "c3", {"pads": [1, 1, 1, 1]}), ("Reshape", "c3 tokens", "c4", {}), ("Transpose", "c4", "t", {"perm": [0, 2, 1]}),
+             ("Conv", "c2 g", "c3", {"pads": [1, 1, 1, 1]}), ("GlobalAveragePool", "c3", "x0", {}), ("Conv", "x0 squeeze", "x1", {}), ("Relu", "x1", "x2", {}),
+             ("Conv", "x2 excite", "x3", {}), ("Sigmoid", "x3", "x4", {}), ("Mul", "c3 x4", "x5", {}), ("Conv", "x5 project", "x6", {}), ("Reshape", "x6 tokens", "c4", {}), ("Transpose", "c4", "t", {"perm": [0, 2, 1]}),
              ("ReduceMean", "t axis", "m", {}), ("Sub", "t m", "d", {}), ("Pow", "d two", "s", {}), ("ReduceMean", "s axis", "v", {}), ("Add", "v eps", "e", {}),
              ("Sqrt", "e", "r", {}), ("Div", "d r", "n0", {}), ("Mul", "n0 scale", "n1", {}), ("Add", "n1 shift", "n", {}),
              *(("MatMul", f"n w{name}", f"{name}0", {}) for name in "qkv"), ("Transpose", "k0", "kt", {"perm": [0, 2, 1]}), ("MatMul", "q0 kt", "a0", {}),

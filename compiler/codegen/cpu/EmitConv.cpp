@@ -41,7 +41,10 @@ public:
       return Emitted::Yes;
     input = resolveStridedView(op.getInput());
     filter = resolveStridedView(op.getFilter());
-    if (channels == 0 || !isa<BlockArgument>(input.root) || !isa<BlockArgument>(filter.root))
+    if (op.getScale())
+      scale = resolveStridedView(op.getScale());
+    if (channels == 0 || !isa<BlockArgument>(input.root) || !isa<BlockArgument>(filter.root) ||
+        (op.getScale() && !isa<BlockArgument>(scale.root)))
       return Emitted::NotApplicable;
     if (!chooseShapes())
       return Emitted::NotApplicable;
@@ -69,7 +72,7 @@ private:
     panel = tensorType(op.getFilter()).getDimSize(2);
     panels = tensorType(op.getFilter()).getDimSize(0);
     bool padded = llvm::any_of(op.getPads(), [](int64_t pad) { return pad != 0; });
-    copies = padded || !tensorType(op.getInput()).getElementType().isF32() || input.strides[3] != 1;
+    copies = padded || op.getScale() || !tensorType(op.getInput()).getElementType().isF32() || input.strides[3] != 1;
     int64_t bytes = copies ? scratchBytes : rowBlockBytes;
     // The most output rows whose input rows fit.
     int64_t fitting = bytes / (paddedWidth() * channels * 4);
@@ -187,22 +190,27 @@ private:
   LogicalResult copyRow(Value from, Value to, int64_t left, int64_t right) {
     IndexMath &math = kernel.math();
     OpBuilder &builder = kernel.builder;
-    auto move = [&](Value position, Value source) {
+    auto move = [&](Value position, Value source, Value channel) {
       Value element = memref::LoadOp::create(builder, loc, kernel.input(input.root), source);
+      if (op.getScale()) {
+        Value at = math.add(loc, math.mul(loc, image, scale.strides[0]), math.mul(loc, channel, scale.strides[3]));
+        Value factor = memref::LoadOp::create(builder, loc, kernel.input(scale.root), math.add(loc, at, scale.offset));
+        element = multiplyRounded(builder, loc, element, factor);
+      }
       if (!element.getType().isF32())
         element = arith::ExtFOp::create(builder, loc, builder.getF32Type(), element);
       memref::StoreOp::create(builder, loc, element, scratch, math.add(loc, to, position));
       return success();
     };
     Value begin = math.sub(loc, from, op.getPads()[1] * input.strides[2]);
-    if (input.strides[3] == 1 && input.strides[2] == channels)
+    if (input.strides[3] == 1 && input.strides[2] == channels && !op.getScale())
       return kernel.loop(kernel.constant(left * channels), kernel.constant(right * channels), 1,
-                         [&](Value position) { return move(position, math.add(loc, begin, position)); });
+                         [&](Value position) { return move(position, math.add(loc, begin, position), Value()); });
     return kernel.loop(kernel.constant(left), kernel.constant(right), 1, [&](Value column) {
       return kernel.loop(kernel.constant(0), kernel.constant(channels), 1, [&](Value channel) {
         Value source = math.add(loc, math.add(loc, begin, math.mul(loc, column, input.strides[2])),
                                 math.mul(loc, channel, input.strides[3]));
-        return move(math.add(loc, math.mul(loc, column, channels), channel), source);
+        return move(math.add(loc, math.mul(loc, column, channels), channel), source, channel);
       });
     });
   }
@@ -211,7 +219,7 @@ private:
   kern::ConvOp op;
   Location loc;
   Epilogue *epilogue = nullptr;
-  StridedView input, filter;
+  StridedView input, filter, scale;
   MicroTile tile{};
   int64_t images, height, width, channels, outHeight, outWidth, filters, panel = 0, panels = 0, rowBlocks = 1, panelGroups = 1;
   bool copies = false;

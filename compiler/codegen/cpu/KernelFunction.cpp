@@ -72,6 +72,8 @@ static Emitted emitScheduled(KernelFunction &kernel) {
     return emitAttention(kernel);
   case kern::Schedule::Program:
     return emitProgram(kernel);
+  case kern::Schedule::VectorChain:
+    return emitVectorChain(kernel);
   }
   return Emitted::NotApplicable;
 }

@@ -60,6 +60,7 @@ Emitted emitConv(KernelFunction &kernel);
 Emitted emitDepthwiseConv(KernelFunction &kernel);
 Emitted emitAttention(KernelFunction &kernel);
 Emitted emitProgram(KernelFunction &kernel);
+Emitted emitVectorChain(KernelFunction &kernel);
 
 /// Builds the function of `kernel` in `module` by its schedule (or `pointwise` where that does not apply), under the kernel's
 /// name. Returns the kernel with `units` and `effort` set.

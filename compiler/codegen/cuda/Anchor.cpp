@@ -291,13 +291,16 @@ LogicalResult AnchorPrinter::printConv(kern::ConvOp op) {
   ArrayRef<int64_t> s = x->view.strides;
   int64_t m = result[1] * result[2], k = op.getKernel()[0] * op.getKernel()[1] * in[3];
   int vecA = x->vector(1, {in[0] == 1 ? 0 : s[0], s[1], s[2]}, in[3]);
-  TileProblem problem{in[0], m, result[3], k, x->bytes, false, vecA * x->bytes < 4};
+  std::optional<Operand> scale = op.getScale() ? resolve(op.getScale()) : Operand();
+  if (!scale || (op.getScale() && in[3] != 1 && scale->view.strides[3] != 1))
+    return unfit();
+  TileProblem problem{in[0], m, result[3], k, x->bytes, false, vecA * x->bytes < 4, op.getScale() != nullptr};
   auto setPanels = [&](Config &out) {
     out.set("P", shapeOf(op.getFilter())[2]);
     out.set("WeightsConstant", constant[filter->argument]);
   };
   // One pixel of a pooled image: a row by a matrix.
-  if (in[1] * in[2] * m == 1 && k == in[3] && takesGemv(problem, in[0], arch))
+  if (in[1] * in[2] * m == 1 && !op.getScale() && k == in[3] && takesGemv(problem, in[0], arch))
     return printGemv(
         op.getInput(), *x, {in[0] == 1 ? 0 : s[0], 0, 1}, *filter, "panels",
         [&](Config &out) {
@@ -314,11 +317,15 @@ LogicalResult AnchorPrinter::printConv(kern::ConvOp op) {
   setProducts(out, *x, op.getMath());
   std::string name = "conv " + productName(op.getInput(), op.getMath()) + " " +
                      windowName(in, result, op.getKernel(), op.getStrides(), op.getDilations()) + " a" + std::to_string(vecA);
+  if (op.getScale()) {
+    out.set("Scaled", 1);
+    out.set("SSb", in[0] == 1 ? 0 : scale->view.strides[0]);
+  }
   setTile(out, problem, chooseTile(problem, arch, name, tuning));
   header = "ogc/conv.cuh";
   config = out.str();
   call = "ogc::conv<" + kernel.getSymName().str() + "_Config>(" + x->pointer() + ", " + filter->pointer() + ", " +
-         epilogue.construct + ");";
+         epilogue.construct + (op.getScale() ? ", " + scale->pointer() : "") + ");";
   return success();
 }
 

@@ -35,7 +35,8 @@ int TileChoice::sharedBytes(const TileProblem &problem) const {
     b = alignTo(bk * bn * 2, 1024);
   }
   int scratch = warpsK * bm * (bn + 8) * 4;
-  return std::max(stages * (a + b), scratch) + (split > 1 ? bm * (bn + 8) * 4 : 0);
+  int scales = problem.isScaled ? divideCeil(divideCeil(problem.k, bk), split) * bk * problem.bytes : 0;
+  return std::max(stages * (a + b), scratch) + (split > 1 ? bm * (bn + 8) * 4 : 0) + scales;
 }
 
 static int64_t blocksOf(const TileChoice &t, const TileProblem &p) {

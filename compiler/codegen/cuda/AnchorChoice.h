@@ -16,6 +16,7 @@ struct TileProblem {
   int bytes = 2;           ///< of an element
   bool transposed = false; ///< B is stored [N, K]
   bool isNarrow = false;   ///< A is loaded in pieces below four bytes
+  bool isScaled = false;   ///< A is multiplied by factors that lie in shared memory
 };
 
 /// `ogc::gemm` and `ogc::conv`.

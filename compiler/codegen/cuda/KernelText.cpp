@@ -185,6 +185,8 @@ FailureOr<KernelText> printKernel(kern::KernelOp kernel, CudaArch arch, Tuning &
   bool fits = false;
   if (kernel.getSchedule() == kern::Schedule::Program)
     return printProgram(kernel, arch);
+  if (kernel.getSchedule() == kern::Schedule::VectorChain)
+    return printVectorChain(kernel, arch, tuning);
   if (kernel.getSchedule() == kern::Schedule::Row) {
     FailureOr<KernelText> product = printBlockProduct(kernel, arch, fits);
     if (fits)

@@ -74,6 +74,9 @@ mlir::FailureOr<KernelText> printBlockProduct(kern::KernelOp kernel, CudaArch ar
 /// operands.
 mlir::FailureOr<KernelText> printAnchor(kern::KernelOp kernel, CudaArch arch, Tuning &tuning, bool &fits);
 
+/// vector_chain: one cluster (below sm_90 one block) an image.
+mlir::FailureOr<KernelText> printVectorChain(kern::KernelOp kernel, CudaArch arch, Tuning &tuning);
+
 /// program: a thread a group, or a block (a cluster for wide ones) where the group has parallel loops.
 mlir::FailureOr<KernelText> printProgram(kern::KernelOp kernel, CudaArch arch);
 

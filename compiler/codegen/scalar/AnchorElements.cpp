@@ -21,6 +21,11 @@ static Value toF32(OpBuilder &builder, Location loc, Value value) {
   return arith::ExtFOp::create(builder, loc, builder.getF32Type(), value);
 }
 
+Value multiplyRounded(OpBuilder &builder, Location loc, Value lhs, Value rhs) {
+  Value product = arith::MulFOp::create(builder, loc, toF32(builder, loc, lhs), toF32(builder, loc, rhs));
+  return lhs.getType().isF32() ? product : arith::TruncFOp::create(builder, loc, lhs.getType(), product).getResult();
+}
+
 static Value constantF32(OpBuilder &builder, Location loc, float value) {
   return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(value));
 }
@@ -79,9 +84,13 @@ Value ElementEmitter::emitConv(kern::ConvOp op, ArrayRef<Value> indices) {
   extents.push_back(channels);
   return emitDot(
       loc, extents,
-      [&](ArrayRef<Value> k) {
-        return emitPadded(loc, op.getInput(), indices, op.getKernel(), op.getStrides(), op.getDilations(), op.getPads(),
-                          k.take_front(2), k[2]);
+      [&](ArrayRef<Value> k) -> Value {
+        Value element = emitPadded(loc, op.getInput(), indices, op.getKernel(), op.getStrides(), op.getDilations(), op.getPads(),
+                                   k.take_front(2), k[2]);
+        if (!element || !op.getScale())
+          return element;
+        Value zero = math.constant(loc, 0), factor = emit(op.getScale(), {indices[0], zero, zero, k[2]});
+        return factor ? multiplyRounded(builder, loc, element, factor) : Value();
       },
       [&](ArrayRef<Value> k) {
         return emit(op.getFilter(),

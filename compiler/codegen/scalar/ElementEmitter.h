@@ -128,6 +128,9 @@ private:
   llvm::DenseSet<mlir::Operation *> ownLoops;
 };
 
+/// The product of two floats of one type, computed in f32 and rounded to that type.
+mlir::Value multiplyRounded(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value lhs, mlir::Value rhs);
+
 } // namespace ogc::codegen
 
 #endif

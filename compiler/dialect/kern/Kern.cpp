@@ -123,6 +123,16 @@ LogicalResult ConvOp::verify() {
   int64_t filters = tensorType(getResult()).getDimSize(3);
   if (failed(checkPanels(*this, getFilter(), getKernel()[0] * getKernel()[1] * in[3], filters)))
     return failure();
+  if (Value scale = getScale()) {
+    if (failed(checkShape(*this, "scale", scale, {in[0], 1, 1, in[3]})))
+      return failure();
+    if (tensorType(scale).getElementType() != tensorType(getInput()).getElementType())
+      return emitOpError() << "scale element type is " << tensorType(scale).getElementType() << ", expected "
+                           << tensorType(getInput()).getElementType();
+    if (llvm::any_of(getKernel(), [](int64_t extent) { return extent != 1; }) ||
+        llvm::any_of(getPads(), [](int64_t pad) { return pad != 0; }))
+      return emitOpError("has a scale, expected kernel 1x1 without padding");
+  }
   return checkShape(*this, "result", getResult(),
                     {in[0], convExtent(in[1], getPads()[0], getPads()[2], getKernel()[0], getStrides()[0], getDilations()[0]),
                      convExtent(in[2], getPads()[1], getPads()[3], getKernel()[1], getStrides()[1], getDilations()[1]), filters});
@@ -206,7 +216,7 @@ LogicalResult RegionOp::verify() {
 
 LogicalResult KernelOp::verify() {
   int anchors = llvm::count_if(getBody().front(), [](Operation &op) { return isAnchor(&op); });
-  if (anchors > 1)
+  if (anchors > 1 && getSchedule() != Schedule::VectorChain)
     return emitOpError() << "has " << anchors << " anchors, expected at most 1";
   if ((*this)->hasAttr("ogc.in_place") && !computesElementsOnce(getSchedule()))
     return emitOpError() << "has its result in place of an input, but schedule " << stringifySchedule(getSchedule())

@@ -29,7 +29,8 @@ def Kern_Schedule : I32EnumAttr<"Schedule", "how a kernel region is turned into 
     I32EnumAttrCase<"Conv", 3, "conv">,
     I32EnumAttrCase<"DepthwiseConv", 4, "depthwise_conv">,
     I32EnumAttrCase<"Attention", 5, "attention">,
-    I32EnumAttrCase<"Program", 6, "program">]> {
+    I32EnumAttrCase<"Program", 6, "program">,
+    I32EnumAttrCase<"VectorChain", 7, "vector_chain">]> {
   let cppNamespace = "::ogc::kern";
   let genSpecializedAttr = 0;
 }

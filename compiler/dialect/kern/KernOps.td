@@ -41,12 +41,15 @@ def Kern_ConvOp : Kern_Op<"conv", [Pure]> {
     `input` is `[N, H, W, C]`, `filter` is packed as in `kern.matmul` with K = KH*KW*C in the order (kh, kw, c): `[ceil(F/P), KH*KW*C, P]`.
     The result is `[N, OH, OW, F]` in f32. `pads` is (top, left, bottom, right); padding reads as zero. Groups other than one and
     depthwise do not reach this operation.
+
+    With `scale`, `[N, 1, 1, C]` of the input's type, each element of the input is first multiplied by its channel's factor and rounded to that type;
+    kernel 1x1 and no padding only.
   }];
-  let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$filter,
+  let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$filter, Optional<AnyRankedTensor>:$scale,
                        DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads,
                        DefaultValuedAttr<Kern_MathModeAttr, "::ogc::kern::MathMode::IEEE">:$math);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$input `,` $filter attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$input `,` $filter (`,` `scale` $scale^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
@@ -129,7 +132,7 @@ def Kern_RegionOp : Kern_Op<"region", [Pure, IsolatedFromAbove, SingleBlock]> {
   let summary = "a group of tensor operations that becomes one kernel";
   let description = [{
     The block arguments are the inputs, the yielded tensors the results; every result is one destination buffer, which the kernel
-    writes fully. The body holds at most one anchor, `linalg.generic`, `linalg.fill`, view-like `tensor` operations and scalar constants.
+    writes fully. The body holds at most one anchor (several with schedule `vector_chain`), `linalg.generic`, `linalg.fill`, view-like `tensor` operations and scalar constants.
     Its location carries the names of all ONNX nodes it computes (a fused location).
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$inputs, OptionalAttr<Kern_ScheduleAttr>:$schedule);

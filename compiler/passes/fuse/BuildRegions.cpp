@@ -82,7 +82,7 @@ private:
     for (OpOperand &operand : op->getOpOperands()) {
       if (const StridedView *view = grouping.absorbedView(operand))
         cloneView(id, *view);
-      else if (isAnchor)
+      else if (isAnchor && groupOf(stripReshapes(operand.get()).getDefiningOp()) != id) // as it is, constants too
         addInput(id, operand.get());
       else
         inside(id, operand.get());

@@ -47,6 +47,8 @@ struct FuseRegions : impl::FuseRegionsBase<FuseRegions> {
     if (failed(checkInput(function)))
       return signalPassFailure();
     fuse::Grouping grouping(function, remarks);
+    if (vectorChains)
+      fuse::growVectorChains(grouping, epilogues);
     fuse::growAnchors(grouping, epilogues);
     fuse::growRows(grouping);
     fuse::groupPointwise(grouping);

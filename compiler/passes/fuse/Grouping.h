@@ -1,8 +1,8 @@
 //===- Grouping.h - which operations become one kernel region -------------===//
 //
 // The working state of ogc-fuse-regions: facts about the operations of one function body and the groups formed so far. The rules
-// that form groups are in GrowAnchors.cpp, GrowRows.cpp and GroupPointwise.cpp, in the order in which they run; BuildRegions.cpp
-// makes regions of the groups.
+// that form groups are in GrowVectorChains.cpp, GrowAnchors.cpp, GrowRows.cpp and GroupPointwise.cpp, in the order in which they
+// run; BuildRegions.cpp makes regions of the groups.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OGC_PASSES_FUSE_GROUPING_H
@@ -120,7 +120,15 @@ bool isElementwise(mlir::linalg::GenericOp op);
 /// The map through which a generic reads `operand`.
 mlir::AffineMap mapOf(mlir::OpOperand &operand);
 
+/// Null when `generic` computes element i of its results from element i of all values of group `id` that it reads; else the
+/// reason.
+const char *whyNotEpilogue(Grouping &grouping, int id, mlir::linalg::GenericOp generic);
+
+/// Takes the element-wise operations that follow the members of group `id` into it, as long as there are any.
+void growEpilogue(Grouping &grouping, int id);
+
 // The rules, in order. Each gives groups to operations that have none.
+void growVectorChains(Grouping &grouping, bool epilogues);
 void growAnchors(Grouping &grouping, bool epilogues);
 void growRows(Grouping &grouping);
 void groupPointwise(Grouping &grouping);

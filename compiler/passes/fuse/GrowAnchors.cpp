@@ -33,8 +33,8 @@ SmallVector<Operation *> anchorsDeepestFirst(Grouping &grouping) {
   return anchors;
 }
 
-/// Null when `generic` computes element i of its results from element i of all values of group `id` that it reads; else the
-/// reason.
+} // namespace
+
 const char *whyNotEpilogue(Grouping &grouping, int id, linalg::GenericOp generic) {
   if (!isElementwise(generic))
     return "not element-wise";
@@ -56,10 +56,8 @@ const char *whyNotEpilogue(Grouping &grouping, int id, linalg::GenericOp generic
   return nullptr;
 }
 
-void growAnchor(Grouping &grouping, Operation *anchor, bool epilogues) {
-  int id = grouping.addGroup(GroupKind::Anchor, anchor);
-  if (isa<kern::ProgramOp>(anchor) || !epilogues)
-    return; // a program stays alone: its elements have no common order
+void growEpilogue(Grouping &grouping, int id) {
+  Operation *anchor = grouping.group(id).ops.front();
   // In block order, so that an operation is looked at after all that it reads.
   std::map<unsigned, Operation *> candidates;
   auto addUsers = [&](Operation *member) {
@@ -67,9 +65,11 @@ void growAnchor(Grouping &grouping, Operation *anchor, bool epilogues) {
       for (Use use : grouping.usesOf(result))
         candidates.try_emplace(grouping.info(use.user).index, use.user);
   };
-  addUsers(anchor);
+  SmallVector<Operation *> members = grouping.group(id).ops;
+  for (Operation *member : members)
+    addUsers(member);
   // Parts of a result with alternating columns: what follows goes over the elements of these instead.
-  if (isa<kern::MatmulOp, kern::ConvOp>(anchor))
+  if (members.size() == 1 && isa<kern::MatmulOp, kern::ConvOp>(anchor))
     for (const InterleavedParts::Part &part : interleavedParts(anchor->getResult(0)).parts)
       if (Operation *slice = part.value.getDefiningOp(); grouping.isFree(slice)) {
         grouping.addToGroup(id, slice);
@@ -95,11 +95,12 @@ void growAnchor(Grouping &grouping, Operation *anchor, bool epilogues) {
   }
 }
 
-} // namespace
-
 void growAnchors(Grouping &grouping, bool epilogues) {
-  for (Operation *anchor : anchorsDeepestFirst(grouping))
-    growAnchor(grouping, anchor, epilogues);
+  for (Operation *anchor : anchorsDeepestFirst(grouping)) {
+    int id = grouping.addGroup(GroupKind::Anchor, anchor);
+    if (!isa<kern::ProgramOp>(anchor) && epilogues) // a program stays alone: its elements have no common order
+      growEpilogue(grouping, id);
+  }
 }
 
 } // namespace ogc::fuse

@@ -79,11 +79,29 @@ def MergeMatmuls : Pass<"ogc-merge-matmuls", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def AbsorbScales : Pass<"ogc-absorb-scales", "::mlir::func::FuncOp"> {
+  let summary = "let convolutions multiply their input by a factor a channel";
+  let description = [{
+    Where the input of a 1x1 convolution is an image times one value for each image and channel (squeeze and excitation), and nothing else reads
+    the product, the convolution takes the factors as `scale` and multiplies what it loads: the scaled image is never stored.
+
+    ```mlir
+    %0 = linalg.generic {mulf; maps (d0, d3, 0, 0) and identity} ins(%s, %x : tensor<1x72x1x1xf16>, tensor<1x28x28x72xf16>) …
+    %1 = kern.conv %0, %w {…}
+    // becomes
+    %s4 = tensor reshape of %s to tensor<1x1x1x72xf16>
+    %1 = kern.conv %x, %w, scale %s4 {…}
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
 def FuseRegions : Pass<"ogc-fuse-regions", "::mlir::func::FuncOp"> {
   let summary = "group tensor operations into kernel regions";
   let description = [{
-    Groups by iteration space, in three steps; `docs/fusion.md` states the rules:
+    Groups by iteration space, in four steps; `docs/fusion.md` states the rules:
 
+    0. products of one row an image, and sums over its pixels, become one group where one needs all of what the other computes;
     1. anchors take in strided views that they read and the element-wise operations that follow them;
     2. reductions of inner dimensions take in the element-wise operations and reductions over the same rows, before and behind;
     3. what is left is pulled into its readers where that repeats little work.
@@ -104,7 +122,8 @@ def FuseRegions : Pass<"ogc-fuse-regions", "::mlir::func::FuncOp"> {
     ```
   }];
   let options = [Option<"remarks", "remarks", "bool", "false", "emit a remark for each operation that was not fused, with the reason">,
-                 Option<"epilogues", "epilogues", "bool", "true", "let anchors take the operations that follow them">];
+                 Option<"epilogues", "epilogues", "bool", "true", "let anchors take the operations that follow them">,
+                 Option<"vectorChains", "vector-chains", "bool", "true", "form vector chains">];
   let dependentDialects = ["::ogc::kern::KernDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
                            "::mlir::arith::ArithDialect"];
 }
@@ -112,7 +131,7 @@ def FuseRegions : Pass<"ogc-fuse-regions", "::mlir::func::FuncOp"> {
 def SelectSchedule : Pass<"ogc-select-schedule", "::mlir::func::FuncOp"> {
   let summary = "choose how each region becomes code";
   let description = [{
-    A region with an anchor gets the anchor's schedule, and is checked: the anchor reads arguments or strided views of them, and what follows
+    A region of several stages of vectors is a `vector_chain`. A region with an anchor gets the anchor's schedule, and is checked: the anchor reads arguments or strided views of them, and what follows
     is element-wise over its result. A region whose reductions, with all that is computed from them, lie on one row domain of long rows is
     `row`; any other `pointwise`.
 

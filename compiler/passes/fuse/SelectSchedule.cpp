@@ -1,5 +1,6 @@
 //===- SelectSchedule.cpp - choose how each region becomes code -----------===//
 #include "compiler/analysis/InterleavedParts.h"
+#include "compiler/analysis/VectorChain.h"
 #include "compiler/passes/fuse/Grouping.h"
 #include "compiler/passes/fuse/Passes.h"
 #include "compiler/passes/fuse/RowDomain.h"
@@ -111,7 +112,17 @@ bool isRow(Block &body) {
   });
 }
 
+/// True for sums over so many pixels, and so few vectors, that a thread an element would wait for its loads one after the other.
+bool isLongSum(const VectorChain &chain) {
+  constexpr int64_t leastPixels = 32, mostElements = 16384;
+  const VectorStage &first = chain.stages.front();
+  return first.depth >= leastPixels && first.images * first.length <= mostElements;
+}
+
 FailureOr<Schedule> scheduleOf(Block &body) {
+  FailureOr<VectorChain> chain = VectorChain::analyze(body);
+  if (succeeded(chain) && (chain->hasProduct() || isLongSum(*chain)))
+    return Schedule::VectorChain;
   Operation *anchor = kern::findAnchor(body);
   if (!anchor)
     return isRow(body) ? Schedule::Row : Schedule::Pointwise;

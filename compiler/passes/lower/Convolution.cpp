@@ -61,7 +61,7 @@ Value anchorConv2d(Node &n, const Conv &conv, Type element) {
   Value acc;
   if (conv.groups == 1) {
     Value rows = reshape(b, transpose(b, conv.filter, {2, 3, 1, 0}), {kh * kw * channels, filters});
-    acc = kern::ConvOp::create(b, type, x, packPanels(b, rows, false), w.kernel, w.strides, w.dilations, pads, n.math);
+    acc = kern::ConvOp::create(b, type, x, packPanels(b, rows, false), Value(), w.kernel, w.strides, w.dilations, pads, n.math);
   } else {
     Value taps = transpose(b, reshape(b, conv.filter, {channels, kh, kw}), {1, 2, 0});
     acc = kern::DepthwiseConvOp::create(b, type, x, taps, w.strides, w.dilations, pads);
@@ -69,8 +69,8 @@ Value anchorConv2d(Node &n, const Conv &conv, Type element) {
   return transpose(b, finish(n, acc, conv.bias, 3, element), {0, 3, 1, 2});
 }
 
-/// True for windows that tile an image of few channels, the patches of a vision transformer: no pixel is read twice, and channels last would leave
-/// nothing to load at once.
+/// True for windows that tile an image of few channels, the patches of a vision transformer: no pixel is read twice, and channels
+/// last would leave nothing to load at once.
 bool readsPatches(const Conv &conv) {
   const Window &w = conv.window;
   constexpr int64_t lanes = 8; // 16-bit elements in a load of 16 bytes
@@ -162,8 +162,8 @@ Value planeByPlane(Node &n, const Conv &conv, Type element) {
         slice(b, x, {0, k * w.dilations[0], 0, 0, 0}, {batch, w.out[0], w.in[1], w.in[2], channels}, {1, w.strides[0], 1, 1, 1});
     Value filter = slice(b, taps, {k, 0, 0, 0, 0}, {1, kh, kw, channels, filters});
     Value term = kern::ConvOp::create(b, type, reshape(b, planes, {rows, w.in[1], w.in[2], channels}),
-                                      packPanels(b, reshape(b, filter, {kh * kw * channels, filters}), false), kernel, strides,
-                                      dilations, pads, n.math);
+                                      packPanels(b, reshape(b, filter, {kh * kw * channels, filters}), false), Value(), kernel,
+                                      strides, dilations, pads, n.math);
     acc = acc ? elementwise(b, type.getShape(), b.getF32Type(), {term, acc},
                             [](Scalar &s, ValueRange v) { return s.add(v[0], v[1]); })
               : term;

@@ -35,3 +35,27 @@ kern.kernel @product attributes {schedule = #kern.schedule<matmul>} {
   %r = kern.matmul %a, %b {packed} : (tensor<1x12x5xf32>, tensor<2x5x16xf32>) -> tensor<1x12x32xf32>
   kern.yield %r : tensor<1x12x32xf32>
 }
+
+#id3 = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+
+// Two products of one row: one unit an image, all of a stage before the next one begins.
+// CHECK-LABEL: func.func @chain
+// CHECK-SAME: attributes {ogc.units = 2 : i64}
+// CHECK-DAG: %[[FIRST:.*]] = memref.alloca() {{.*}} : memref<16xf32>
+// CHECK-DAG: %[[SECOND:.*]] = memref.alloca() {{.*}} : memref<32xf32>
+// CHECK: vector.store %{{.*}}, %[[FIRST]]
+// CHECK: math.tanh
+// CHECK: vector.store %{{.*}}, %[[SECOND]]
+// CHECK-NOT: math.tanh
+kern.kernel @chain attributes {schedule = #kern.schedule<vector_chain>} {
+^bb0(%x: tensor<1x2x5xf32>, %v: tensor<1x5x16xf32>, %w: tensor<2x16x16xf32>):
+  %a = kern.matmul %x, %v {packed} : (tensor<1x2x5xf32>, tensor<1x5x16xf32>) -> tensor<1x2x16xf32>
+  %e = tensor.empty() : tensor<1x2x16xf32>
+  %h = linalg.generic {indexing_maps = [#id3, #id3], iterator_types = ["parallel", "parallel", "parallel"]} ins(%a : tensor<1x2x16xf32>) outs(%e : tensor<1x2x16xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %t = math.tanh %i : f32
+    linalg.yield %t : f32
+  } -> tensor<1x2x16xf32>
+  %r = kern.matmul %h, %w {packed} : (tensor<1x2x16xf32>, tensor<2x16x16xf32>) -> tensor<1x2x32xf32>
+  kern.yield %r : tensor<1x2x32xf32>
+}

@@ -140,3 +140,13 @@ kern.kernel @attn attributes {schedule = #kern.schedule<attention>} {
   %1 = tensor.collapse_shape %0 [[0],[1],[2,3]] : tensor<1x128x12x64xf16> into tensor<1x128x768xf16>
   kern.yield %1 : tensor<1x128x768xf16>
 } loc("node attn (Attention)")
+
+// Channel factors: another pointer, and shared memory for those of the block's slice.
+// CHECK: struct scaled_Config : ogc::ConvDefaults {
+// CHECK: Scaled = 1, SSb = 16
+// CHECK: ogc::conv<scaled_Config>(p0, p1, scaled_Epilogue{p3}, p2);
+kern.kernel @scaled attributes {schedule = #kern.schedule<conv>, ogc.constant_args = array<i64: 1>} {
+^bb0(%x: tensor<2x8x8x16xf16>, %w: tensor<1x16x16xf16>, %s: tensor<2x1x1x16xf16>):
+  %acc = kern.conv %x, %w, scale %s {kernel = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>} : (tensor<2x8x8x16xf16>, tensor<1x16x16xf16>, tensor<2x1x1x16xf16>) -> tensor<2x8x8x16xf32>
+  kern.yield %acc : tensor<2x8x8x16xf32>
+}

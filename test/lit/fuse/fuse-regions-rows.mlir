@@ -55,7 +55,7 @@ func.func @softmax_of_sum(%x: tensor<4x64xf32>, %y: tensor<4x64xf32>) -> (tensor
 
 // A mean over rows and columns of a channels-last tensor is no row; its scale is computed with it, what it reads as well.
 // CHECK-LABEL: func @mean
-// CHECK: kern.region(%arg0) attributes {schedule = #kern.schedule<pointwise>} : (tensor<1x8x8x16xf32>) -> tensor<1x16xf32>
+// CHECK: kern.region(%arg0) attributes {schedule = #kern.schedule<vector_chain>} : (tensor<1x8x8x16xf32>) -> tensor<1x16xf32>
 // CHECK-NOT: kern.region
 // CHECK: return
 func.func @mean(%x: tensor<1x8x8x16xf32>) -> tensor<1x16xf32> {

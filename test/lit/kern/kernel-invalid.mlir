@@ -23,3 +23,27 @@ kern.kernel @anchors attributes {schedule = #kern.schedule<matmul>} {
   %1 = kern.matmul %0, %b : (tensor<1x4x4xf32>, tensor<1x4x4xf32>) -> tensor<1x4x4xf32>
   kern.yield %1 : tensor<1x4x4xf32>
 }
+
+// -----
+
+func.func @scale_shape(%x: tensor<2x4x4x8xf16>, %w: tensor<1x8x16xf16>, %s: tensor<1x1x1x8xf16>) -> tensor<2x4x4x16xf32> {
+  // expected-error @+1 {{scale has shape [1, 1, 1, 8], expected [2, 1, 1, 8]}}
+  %0 = kern.conv %x, %w, scale %s {kernel = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>} : (tensor<2x4x4x8xf16>, tensor<1x8x16xf16>, tensor<1x1x1x8xf16>) -> tensor<2x4x4x16xf32>
+  return %0 : tensor<2x4x4x16xf32>
+}
+
+// -----
+
+func.func @scale_type(%x: tensor<1x4x4x8xf16>, %w: tensor<1x8x16xf16>, %s: tensor<1x1x1x8xf32>) -> tensor<1x4x4x16xf32> {
+  // expected-error @+1 {{scale element type is 'f32', expected 'f16'}}
+  %0 = kern.conv %x, %w, scale %s {kernel = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>} : (tensor<1x4x4x8xf16>, tensor<1x8x16xf16>, tensor<1x1x1x8xf32>) -> tensor<1x4x4x16xf32>
+  return %0 : tensor<1x4x4x16xf32>
+}
+
+// -----
+
+func.func @scale_padding(%x: tensor<1x4x4x8xf16>, %w: tensor<1x8x16xf16>, %s: tensor<1x1x1x8xf16>) -> tensor<1x6x6x16xf32> {
+  // expected-error @+1 {{has a scale, expected kernel 1x1 without padding}}
+  %0 = kern.conv %x, %w, scale %s {kernel = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>} : (tensor<1x4x4x8xf16>, tensor<1x8x16xf16>, tensor<1x1x1x8xf16>) -> tensor<1x6x6x16xf32>
+  return %0 : tensor<1x6x6x16xf32>
+}

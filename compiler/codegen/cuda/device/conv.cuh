@@ -2,6 +2,7 @@
 #ifndef OGC_DEVICE_CONV_CUH
 #define OGC_DEVICE_CONV_CUH
 
+#include "ogc/memory.cuh"
 #include "ogc/wide.cuh"
 
 namespace ogc {
@@ -18,6 +19,7 @@ struct ConvDefaults : TileDefaults {
     XSb = -1,
     XSh = -1,
     XSw = -1,
+    SSb = 0, // images of the channel factors, with Scaled
     WeightsConstant = 1
   };
 };
@@ -51,11 +53,12 @@ template <class C, class S> struct PixelLoader {
     bool used;
   };
   enum { Kept = G::Steps <= 8 ? (int)G::Steps : 1 }; // many narrow loads: computed again instead of filling the registers
-  const T *x;
+  const T *x, *scales;
   int pixel0;
   Corner kept[Kept];
 
-  __device__ __forceinline__ PixelLoader(const T *base, int batch, int m0) : x(base + X::Sb * batch), pixel0(m0) {
+  __device__ __forceinline__ PixelLoader(const T *base, const T *factors, int batch, int m0)
+      : x(base + X::Sb * batch), scales(factors + (C::Scaled ? (int)C::SSb * batch : 0)), pixel0(m0) {
 #pragma unroll
     for (int step = 0; step < Kept; ++step)
       kept[step] = corner(step);
@@ -123,6 +126,41 @@ template <class C, class S> struct PixelLoader {
     }
   }
 
+  /// With Scaled: brings the channel factors of this block's slice, from channel k0 on, to shared memory.
+  __device__ __forceinline__ void loadScales(unsigned char *shared, int k0) const {
+    const T *from = afterWait(scales);
+#pragma unroll
+    for (int step = 0; step < divUp(S::SliceK * S::BK, S::Threads); ++step) {
+      int k = step * S::Threads + threadIdx.x;
+      if (k < S::SliceK * S::BK)
+        reinterpret_cast<T *>(shared)[k] = k0 + k < S::K ? from[k0 + k] : T{};
+    }
+  }
+  /// Multiplies what this thread has copied of a stage by the stage's factors; no other thread has touched it yet.
+  __device__ __forceinline__ void scale(unsigned char *shared, const unsigned char *factors) const {
+    if constexpr (Vec * S::E >= 4 || G::Steps <= 8) {
+#pragma unroll
+      for (int step = 0; step < G::Steps; ++step)
+        scaleVector(shared, factors, step);
+    } else {
+#pragma unroll 1
+      for (int step = 0; step < G::Steps; ++step)
+        scaleVector(shared, factors, step);
+    }
+  }
+  __device__ __forceinline__ void scaleVector(unsigned char *shared, const unsigned char *factors, int step) const {
+    int col = G::column(step) * Vec;
+    if (!corner(step).used)
+      return;
+    T *at = reinterpret_cast<T *>(shared + S::placeA(G::row(step), col)), element[Vec], factor[Vec];
+    loadRaw<Vec>(element, at);
+    loadRaw<Vec>(factor, reinterpret_cast<const T *>(factors) + col);
+#pragma unroll
+    for (int v = 0; v < Vec; ++v)
+      element[v] = fromFloat<T>(__fmul_rn(toFloat(element[v]), toFloat(factor[v])));
+    storeRaw<Vec>(at, element);
+  }
+
   /// Splits k = (kh, kw, c): the tap's distance from tap (0, 0) in rows and columns, and the offset of the element.
   static __device__ __forceinline__ long long tap(int k, int &kh, int &kw) {
     int t = OneTap ? 0 : k / C::C, c = k - t * C::C;
@@ -132,9 +170,11 @@ template <class C, class S> struct PixelLoader {
 };
 
 /// acc[b, pixel, f] of the convolution of x (NHWC) with the packed filter; calls the epilogue once for each V filters of a pixel.
+/// With Scaled (1x1, no padding) each element of x is first multiplied by the factor of its channel, and rounded.
 template <class C, class Epilogue>
 __device__ __forceinline__ void conv(const typename C::Element *__restrict__ x, const typename C::Element *__restrict__ filter,
-                                     const Epilogue &epilogue) {
+                                     const Epilogue &epilogue, const typename C::Element *scales = nullptr) {
+  static_assert(!C::Scaled || C::KH * C::KW == 1, "channel factors need a 1x1 kernel");
   using S = typename SelectTile<C, C::OH * C::OW, C::F, C::KH * C::KW * C::C, C::Engine>::Type;
   static_assert(C::BLayout == 0, "filters come in panels");
   int block = blockIdx.x;
@@ -143,7 +183,7 @@ __device__ __forceinline__ void conv(const typename C::Element *__restrict__ x, 
   int n0 = block % S::TilesN * S::BN;
   block /= S::TilesN;
   int m0 = block % S::TilesM * S::BM, batch = block / S::TilesM;
-  PixelLoader<C, S> pixels(x, batch, m0);
+  PixelLoader<C, S> pixels(x, scales, batch, m0);
   runTile<C, S>(pixels, PanelLoader<C, S>(filter, batch, n0), rank, batch, m0, n0, epilogue);
 }
 

@@ -35,7 +35,8 @@ struct TileDefaults {
     VecA = 1,
     VecB = 1,
     SharedBytes = 0,
-    Engine = 0
+    Engine = 0,
+    Scaled = 0
   };
 };
 
@@ -72,11 +73,12 @@ template <class C, int M_, int N_, int K_> struct Tile {
     LdR = BN + 8,
     ScratchBytes = WK * BM * LdR * 4,
     ReceiveOffset = (Stages * StageBytes > ScratchBytes ? Stages * StageBytes : ScratchBytes),
-    Bytes = ReceiveOffset + (Split > 1 ? BM * LdR * 4 : 0),
     TilesM = (M + BM - 1) / BM,
     TilesN = (N + BN - 1) / BN,
     TilesK = (K + BK - 1) / BK,
     SliceK = (TilesK + Split - 1) / Split,
+    ScaleOffset = ReceiveOffset + (Split > 1 ? BM * LdR * 4 : 0),
+    Bytes = ScaleOffset + (C::Scaled ? SliceK * BK * E : 0),
     Resident = SliceK <= Stages,
     Ahead = Resident ? SliceK : Stages - 1,
     RowsOut = BM / Split
@@ -398,6 +400,8 @@ __device__ __forceinline__ void runTile(ALoader &a, const BLoader &b, int rank, 
     }
     copyCommit();
   }
+  if constexpr (C::Scaled)
+    a.loadScales(shared + S::ScaleOffset, first * S::BK);
 
   float acc[S::MI][S::NI][4] = {};
   typename S::template Product<C> product(lane, wm, wn);
@@ -405,6 +409,11 @@ __device__ __forceinline__ void runTile(ALoader &a, const BLoader &b, int rank, 
 #pragma unroll 1
   for (int t = 0; t < tiles; ++t) {
     copyWait<S::Ahead - 1>();
+    if constexpr (C::Scaled) {
+      if (t == 0)
+        __syncthreads(); // all factors are there
+      a.scale(shared + (S::Resident ? t : t % S::Stages) * S::StageBytes, shared + S::ScaleOffset + t * S::BK * S::E);
+    }
     product.ready();
     __syncthreads();
     if constexpr (!S::Resident) {

@@ -131,11 +131,12 @@ template <class C, int M_, int N_, int K_> struct WideTile {
     LdR = BN + 8,
     ScratchBytes = WK * BM * LdR * 4,
     ReceiveOffset = (Stages * StageBytes > ScratchBytes ? Stages * StageBytes : ScratchBytes),
-    Bytes = ReceiveOffset + (Split > 1 ? BM * LdR * 4 : 0),
     TilesM = (M + BM - 1) / BM,
     TilesN = (N + BN - 1) / BN,
     TilesK = (K + BK - 1) / BK,
     SliceK = (TilesK + Split - 1) / Split,
+    ScaleOffset = ReceiveOffset + (Split > 1 ? BM * LdR * 4 : 0),
+    Bytes = ScaleOffset + (C::Scaled ? SliceK * BK * E : 0),
     Resident = SliceK <= Stages,
     Ahead = Resident ? SliceK : Stages - 1,
     RowsOut = BM / Split
