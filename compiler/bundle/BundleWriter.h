@@ -24,6 +24,16 @@ struct CubinImage {
   std::string bytes;
 };
 
+/// A parameter behind the pointers; see bundle.fbs.
+struct TensorMap {
+  unsigned argument = 0;
+  format::fb::DataType type = format::fb::DataType::F16;
+  uint64_t offsetBytes = 0;
+  std::vector<uint64_t> extents, stridesBytes;
+  std::vector<uint32_t> box;
+  uint32_t swizzleBytes = 0;
+};
+
 /// How a kernel is launched from one cubin.
 struct CudaLaunch {
   unsigned cubin = 0; // index into BundleParts::cubins
@@ -32,6 +42,7 @@ struct CudaLaunch {
   std::array<int64_t, 3> block = {1, 1, 1};
   std::array<int64_t, 3> cluster = {1, 1, 1};
   int64_t sharedBytes = 0; // dynamic shared memory
+  std::vector<TensorMap> tensorMaps = {};
 };
 
 /// The entry of a kernel in the shared object; the runtime splits [0, units) among its threads.

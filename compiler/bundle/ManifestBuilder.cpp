@@ -155,8 +155,16 @@ ManifestBuilder::Offset<fb::KernelWork> ManifestBuilder::buildWork(StringRef nam
 
 ManifestBuilder::Offset<fb::CudaKernel> ManifestBuilder::buildLaunch(const CudaLaunch &launch) {
   fb::Dim3 grid = toDim3(launch.grid), block = toDim3(launch.block), cluster = toDim3(launch.cluster);
-  return fb::CreateCudaKernel(builder_, launch.cubin, builder_.CreateString(launch.entry), &grid, &block, &cluster,
-                              static_cast<uint32_t>(launch.sharedBytes));
+  std::vector<Offset<fb::TensorMap>> maps;
+  for (const TensorMap &map : launch.tensorMaps)
+    maps.push_back(fb::CreateTensorMapDirect(builder_, map.argument, map.type, map.offsetBytes, &map.extents, &map.stridesBytes,
+                                             &map.box, map.swizzleBytes));
+  auto entry = builder_.CreateString(launch.entry);
+  VectorOffset<Offset<fb::TensorMap>> mapVector;
+  if (!maps.empty())
+    mapVector = builder_.CreateVector(maps);
+  return fb::CreateCudaKernel(builder_, launch.cubin, entry, &grid, &block, &cluster, static_cast<uint32_t>(launch.sharedBytes),
+                              mapVector);
 }
 
 ManifestBuilder::VectorOffset<ManifestBuilder::Offset<fb::CudaVariant>> ManifestBuilder::buildVariants(const KernelCode &code) {

@@ -1,6 +1,7 @@
 //===- CodeGeneration.cpp - the code of a bundle for all its targets ------===//
 #include "compiler/pipeline/CodeGeneration.h"
 
+#include "compiler/bundle/ElementTypes.h"
 #include "compiler/codegen/cpu/CompileKernels.h"
 #include "compiler/codegen/cuda/CompileKernels.h"
 #include "compiler/dialect/kern/Kern.h"
@@ -49,6 +50,21 @@ LogicalResult generateCpu(ArrayRef<kern::KernelOp> kernels, ModuleOp module, con
   return success();
 }
 
+/// Dimensions in elements become bytes.
+bundle::TensorMap toTensorMap(const codegen::TensorMap &map) {
+  uint64_t bytes = map.element.getIntOrFloatBitWidth() / 8;
+  bundle::TensorMap result;
+  result.argument = map.argument;
+  result.type = *bundle::dataTypeOf(map.element);
+  result.offsetBytes = static_cast<uint64_t>(map.offset) * bytes;
+  result.extents.assign(map.extents.begin(), map.extents.end());
+  for (int64_t stride : map.strides)
+    result.stridesBytes.push_back(static_cast<uint64_t>(stride) * bytes);
+  result.box.assign(map.box.begin(), map.box.end());
+  result.swizzleBytes = static_cast<uint32_t>(map.swizzleBytes);
+  return result;
+}
+
 LogicalResult generateCuda(ArrayRef<kern::KernelOp> kernels, ModuleOp module, const CompileOptions &options,
                            bundle::BundleParts &parts) {
   codegen::CudaOptions cuda;
@@ -81,14 +97,19 @@ LogicalResult generateCuda(ArrayRef<kern::KernelOp> kernels, ModuleOp module, co
     unsigned first = parts.cubins.size();
     for (const std::vector<char> &cubin : arch.cubins)
       parts.cubins.push_back({arch.arch, std::string(cubin.begin(), cubin.end())});
-    auto toLaunch = [&](const std::string &entry, uint32_t cubin, const codegen::LaunchShape &shape) {
-      return bundle::CudaLaunch{first + cubin,           entry, {shape.grid, 1, 1}, {shape.block, 1, 1}, {shape.cluster, 1, 1},
+    auto toLaunch = [&](const std::string &entry, uint32_t cubin, const codegen::LaunchShape &shape,
+                        ArrayRef<codegen::TensorMap> maps) {
+      bundle::CudaLaunch launch{first + cubin,           entry, {shape.grid, 1, 1}, {shape.block, 1, 1}, {shape.cluster, 1, 1},
                                 shape.dynamicSharedBytes};
+      for (const codegen::TensorMap &map : maps)
+        launch.tensorMaps.push_back(toTensorMap(map));
+      return launch;
     };
     for (auto [kernel, compiled] : llvm::zip(parts.kernels, arch.kernels)) {
-      kernel.cuda.push_back(toLaunch(compiled.name, compiled.cubin, compiled.launch));
+      kernel.cuda.push_back(toLaunch(compiled.name, compiled.cubin, compiled.launch, compiled.tensorMaps));
       for (const codegen::CudaVariant &variant : compiled.variants)
-        kernel.variants.push_back({variant.problem, variant.knobs, toLaunch(variant.name, variant.cubin, variant.launch)});
+        kernel.variants.push_back(
+            {variant.problem, variant.knobs, toLaunch(variant.name, variant.cubin, variant.launch, variant.tensorMaps)});
     }
   }
   return success();

@@ -49,8 +49,19 @@ static StringRef textOf(std::span<const std::byte> bytes) { return {reinterpret_
 using CubinIndices = llvm::DenseMap<uint32_t, unsigned>;
 
 static bundle::CudaLaunch launchOf(const format::fb::CudaKernel &launch, const CubinIndices &cubins) {
-  return {cubins.lookup(launch.cubin()), launch.entry()->str(),      toArray(*launch.grid()),
-          toArray(*launch.block()),      toArray(*launch.cluster()), launch.shared_bytes()};
+  bundle::CudaLaunch result{cubins.lookup(launch.cubin()), launch.entry()->str(),      toArray(*launch.grid()),
+                            toArray(*launch.block()),      toArray(*launch.cluster()), launch.shared_bytes()};
+  for (unsigned i = 0; launch.tensor_maps() && i < launch.tensor_maps()->size(); ++i) {
+    const format::fb::TensorMap &map = *launch.tensor_maps()->Get(i);
+    result.tensorMaps.push_back({map.argument(),
+                                 map.type(),
+                                 map.offset_bytes(),
+                                 {map.extents()->begin(), map.extents()->end()},
+                                 {map.strides_bytes()->begin(), map.strides_bytes()->end()},
+                                 {map.box()->begin(), map.box()->end()},
+                                 map.swizzle_bytes()});
+  }
+  return result;
 }
 
 static bundle::KernelCode codeOf(const format::fb::Kernel &kernel, const CubinIndices &cubins) {

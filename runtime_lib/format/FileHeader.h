@@ -8,7 +8,7 @@
 namespace ogc::format {
 
 /// Versions of the format that this reader understands; written by the writer is the newest.
-inline constexpr uint32_t kFormatVersion = 2;
+inline constexpr uint32_t kFormatVersion = 3;
 inline constexpr uint32_t kOldestFormatVersion = 1;
 
 inline constexpr char kMagic[8] = {'O', 'G', 'C', 'B', 'U', 'N', 'D', '\n'};

@@ -94,9 +94,37 @@ Status verifyLaunch(const fb::CudaKernel &launch, const std::string &where) {
   return Status();
 }
 
+/// What cuTensorMapEncodeTiled asks for. Whether a map stays in its argument is checked node by node.
+Status verifyTensorMap(const fb::TensorMap &map, const std::string &where) {
+  constexpr uint64_t copyBytes = 16;
+  const auto &extents = *map.extents(), &strides = *map.strides_bytes();
+  const auto &box = *map.box();
+  if (map.type() != fb::DataType::F16 && map.type() != fb::DataType::BF16)
+    return invalid(where, "is of a type other than f16 and bf16");
+  if (extents.size() == 0 || extents.size() > 5 || strides.size() != extents.size() - 1 || box.size() != extents.size() ||
+      !isAligned(extents) || !isAligned(strides) || !isAligned(box, sizeof(uint32_t)))
+    return invalid(where, "does not have one to five dimensions, each with extent, stride and box");
+  uint64_t lineBytes = elementBytes(map.type()) * (box.size() ? box.Get(0) : 0);
+  if (map.swizzle_bytes() != 0 && map.swizzle_bytes() != 32 && map.swizzle_bytes() != 64 && map.swizzle_bytes() != 128)
+    return invalid(where, "has a swizzle of " + std::to_string(map.swizzle_bytes()) + " bytes, expected 0, 32, 64 or 128");
+  if (lineBytes % copyBytes != 0 || (map.swizzle_bytes() != 0 && lineBytes > map.swizzle_bytes()))
+    return invalid(where, "has a box of " + std::to_string(lineBytes) + " bytes a line, which the swizzle does not hold");
+  if (map.offset_bytes() % copyBytes != 0)
+    return invalid(where, "does not begin at a multiple of 16 bytes");
+  for (unsigned i = 0; i < extents.size(); ++i) {
+    if (extents.Get(i) < 1 || extents.Get(i) > uint64_t(1) << 32 || box.Get(i) < 1 || box.Get(i) > 256)
+      return invalid(where, "has an extent or a box out of range in dimension " + std::to_string(i));
+    if (i > 0 && (strides.Get(i - 1) % copyBytes != 0 || strides.Get(i - 1) >= uint64_t(1) << 40))
+      return invalid(where, "has a stride out of range in dimension " + std::to_string(i));
+  }
+  return Status();
+}
+
 Status verifyCubin(const fb::Manifest &manifest, const fb::CudaKernel &launch, const std::string &where) {
   if (launch.cubin() >= manifest.blobs()->size() || manifest.blobs()->Get(launch.cubin())->kind() != fb::BlobKind::Cubin)
     return invalid(where, "refers to section " + std::to_string(launch.cubin()) + ", which is no cubin");
+  for (unsigned i = 0; launch.tensor_maps() && i < launch.tensor_maps()->size(); ++i)
+    OGC_RETURN_IF_ERROR(verifyTensorMap(*launch.tensor_maps()->Get(i), where + ": tensor map " + std::to_string(i)));
   return verifyLaunch(launch, where);
 }
 

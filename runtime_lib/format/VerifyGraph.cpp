@@ -158,6 +158,33 @@ private:
     for (const auto *target : *manifest_.targets())
       if (target->string_view() == "cpu" ? !kernel.cpu() : onCuda && !hasLaunch(kernel, target->string_view()))
         return invalidNode(index, "kernel '" + kernel.name()->str() + "' has no code for target '" + target->str() + "'");
+    for (unsigned i = 0; kernel.cuda() && i < kernel.cuda()->size(); ++i)
+      OGC_RETURN_IF_ERROR(verifyTensorMaps(index, node, count, *kernel.cuda()->Get(i)));
+    for (unsigned i = 0; kernel.variants() && i < kernel.variants()->size(); ++i)
+      OGC_RETURN_IF_ERROR(verifyTensorMaps(index, node, count, *kernel.variants()->Get(i)->kernel()));
+    return Status();
+  }
+
+  /// Tensor maps stay in their argument, so that no copy of a box leaves it: parts of a box outside of the map are not read.
+  Status verifyTensorMaps(unsigned index, const fb::Node &node, size_t count, const fb::CudaKernel &launch) const {
+    for (unsigned i = 0; launch.tensor_maps() && i < launch.tensor_maps()->size(); ++i) {
+      const fb::TensorMap &map = *launch.tensor_maps()->Get(i);
+      if (map.argument() >= count)
+        return invalidNode(index, "has a tensor map of argument " + std::to_string(map.argument()) + ", which does not exist");
+      const fb::Slice &slice = *node.args()->Get(map.argument());
+      uint64_t end = map.extents()->Get(0) * elementBytes(map.type());
+      bool isIn = !__builtin_add_overflow(end, map.offset_bytes(), &end);
+      for (unsigned dim = 1; isIn && dim < map.extents()->size(); ++dim) {
+        uint64_t span = 0;
+        isIn = !__builtin_mul_overflow(map.extents()->Get(dim) - 1, map.strides_bytes()->Get(dim - 1), &span) &&
+               !__builtin_add_overflow(end, span, &end);
+      }
+      if (!isIn || end > slice.size_bytes())
+        return invalidNode(index, "has a tensor map that leaves argument " + std::to_string(map.argument()));
+      if (slice.offset_bytes() % 16 != 0)
+        return invalidNode(index, "has a tensor map of argument " + std::to_string(map.argument()) +
+                                      ", which does not begin at a multiple of 16 bytes");
+    }
     return Status();
   }
 

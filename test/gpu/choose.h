@@ -1,4 +1,8 @@
 //===- choose.h - the tile rule of the device README, at compile time -----===//
+//
+// Of Engine 0 and 1; what tensor maps fill is chosen by the compiler alone (MappedTile.cpp).
+//
+//===----------------------------------------------------------------------===//
 #ifndef OGC_TEST_GPU_CHOOSE_H
 #define OGC_TEST_GPU_CHOOSE_H
 

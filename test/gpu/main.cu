@@ -3,6 +3,7 @@
 #include <cstring>
 
 void checkGemm();
+void checkMapped();
 void checkConv();
 void checkAttention();
 void timeLayers();
@@ -18,6 +19,7 @@ int main(int argc, char **argv) {
   }
   if (check) {
     checkGemm();
+    checkMapped();
     checkConv();
     checkAttention();
     printf("checks: %d failed\n", bench::failures());

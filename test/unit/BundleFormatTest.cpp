@@ -70,7 +70,7 @@ TEST(BundleFormat, NamesTheVersionsItReads) {
   header.headerChecksum = format::checksum(&header, offsetof(format::FileHeader, headerChecksum));
   std::memcpy(file.data(), &header, sizeof header);
   Code code;
-  EXPECT_EQ(open(file, &code), "format version 99 is not supported, expected 1 to 2");
+  EXPECT_EQ(open(file, &code), "format version 99 is not supported, expected 1 to 3");
   EXPECT_EQ(code, Code::Unsupported);
 }
 
@@ -140,6 +140,20 @@ TEST_P(Verifier, SaysWhy) {
 
 static fb::GraphT &graphOf(fb::ManifestT &m) { return *m.graphs[0]; }
 
+/// A tensor map of argument 0 of kernel `add_weight`, which has 256 bytes; `change` spoils it.
+static void addTensorMap(fb::ManifestT &m, const std::function<void(fb::TensorMapT &)> &change) {
+  auto launch = std::make_unique<fb::CudaKernelT>();
+  launch->entry = "add_weight";
+  for (auto *dim : {&launch->grid, &launch->block, &launch->cluster})
+    *dim = std::make_unique<fb::Dim3>(1, 1, 1);
+  m.blobs[0]->kind = fb::BlobKind::Cubin; // the shared object passes for one
+  m.blobs[0]->name = "sm_90";
+  m.targets = {"sm_90"};
+  launch->tensor_maps.push_back(makeTensorMap(0));
+  change(*launch->tensor_maps[0]);
+  m.kernels[0]->cuda.push_back(std::move(launch));
+}
+
 static void setOffset(fb::Slice &s, uint64_t offset) { s = fb::Slice(offset, s.size_bytes(), s.section(), s.access()); }
 static void setSize(fb::Slice &s, uint64_t size) { s = fb::Slice(s.offset_bytes(), size, s.section(), s.access()); }
 static void setSection(fb::Slice &s, fb::Section section) {
@@ -208,6 +222,27 @@ INSTANTIATE_TEST_SUITE_P(
         BadManifest{"'chain': is said to have the topology of 'main'", [](auto &m) { addGraphs(m), m.graphs[2]->topology = 0; }},
         BadManifest{"'swapped': is said to have the topology of 'main'",
                     [](auto &m) { addGraphs(m), setKind(m.graphs[1]->edges[0], fb::EdgeKind::Full); }},
+        BadManifest{"tensor map 0: is of a type other", [](auto &m) { addTensorMap(m, [](auto &t) { t.type = fb::DataType::F32; }); }},
+        BadManifest{"tensor map 0: does not have one to five", [](auto &m) { addTensorMap(m, [](auto &t) { t.box.pop_back(); }); }},
+        BadManifest{"tensor map 0: does not have one to five",
+                    [](auto &m) { addTensorMap(m, [](auto &t) { t.extents.clear(), t.strides_bytes.clear(), t.box.clear(); }); }},
+        BadManifest{"tensor map 0: has a swizzle of 48", [](auto &m) { addTensorMap(m, [](auto &t) { t.swizzle_bytes = 48; }); }},
+        BadManifest{"tensor map 0: has a box of 8 bytes", [](auto &m) { addTensorMap(m, [](auto &t) { t.box[0] = 4; }); }},
+        BadManifest{"tensor map 0: has a box of 64 bytes",
+                    [](auto &m) { addTensorMap(m, [](auto &t) { t.box[0] = 32, t.swizzle_bytes = 32; }); }},
+        BadManifest{"tensor map 0: does not begin", [](auto &m) { addTensorMap(m, [](auto &t) { t.offset_bytes = 8; }); }},
+        BadManifest{"tensor map 0: has an extent or a box out of range in dimension 1",
+                    [](auto &m) { addTensorMap(m, [](auto &t) { t.box[1] = 257; }); }},
+        BadManifest{"tensor map 0: has a stride out of range in dimension 1",
+                    [](auto &m) { addTensorMap(m, [](auto &t) { t.strides_bytes[0] = 24; }); }},
+        BadManifest{"node 0 has a tensor map of argument 3, which does not exist",
+                    [](auto &m) { addTensorMap(m, [](auto &t) { t.argument = 3; }); }},
+        BadManifest{"node 0 has a tensor map that leaves argument 0",
+                    [](auto &m) { addTensorMap(m, [](auto &t) { t.extents[1] = 17; }); }},
+        BadManifest{"node 0 has a tensor map that leaves argument 0",
+                    [](auto &m) { addTensorMap(m, [](auto &t) { t.offset_bytes = ~0ull - 15; }); }},
+        BadManifest{"node 0 has a tensor map that leaves argument 0",
+                    [](auto &m) { addTensorMap(m, [](auto &t) { t.extents[1] = 1ull << 32, t.strides_bytes[0] = (1ull << 40) - 16; }); }},
         BadManifest{"initializer 'w': has an unknown type",
                     [](auto &m) {
                       m.parameters.push_back(std::make_unique<fb::ParameterT>());

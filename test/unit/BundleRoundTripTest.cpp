@@ -102,6 +102,27 @@ TEST_F(RoundTrip, GraphsComeBackAsTheyWere) {
   EXPECT_EQ(graphText(*module), graphText(*back));
 }
 
+TEST_F(RoundTrip, TensorMapsAreKept) {
+  parts_.targets = {"sm_90"};
+  parts_.sharedObject.clear();
+  parts_.cubins = {{"sm_90", "no code"}};
+  bundle::CudaLaunch launch;
+  launch.entry = "k";
+  launch.tensorMaps = {{1, fb::DataType::BF16, 0, {8, 1}, {16}, {8, 1}, 32}};
+  parts_.kernels = {{"k", {launch}, std::nullopt}};
+  OwningOpRef<ModuleOp> module = parse(kModule);
+  ASSERT_EQ(write(*module, folder_ + "/a.ogc"), "");
+  auto bundle = format::Bundle::open(folder_ + "/a.ogc");
+  ASSERT_TRUE(bundle.ok()) << bundle.status().message();
+  const auto &maps = *bundle.value()->manifest().kernels()->Get(0)->cuda()->Get(0)->tensor_maps();
+  ASSERT_EQ(maps.size(), 1u);
+  EXPECT_EQ(maps.Get(0)->argument(), 1u);
+  EXPECT_EQ(maps.Get(0)->type(), fb::DataType::BF16);
+  EXPECT_EQ(maps.Get(0)->extents()->Get(1), 1u);
+  EXPECT_EQ(maps.Get(0)->strides_bytes()->Get(0), 16u);
+  EXPECT_EQ(maps.Get(0)->swizzle_bytes(), 32u);
+}
+
 TEST_F(RoundTrip, WeightsAreRawBytes) {
   OwningOpRef<ModuleOp> module = parse(kModule);
   ASSERT_EQ(write(*module, folder_ + "/a.ogc"), "");

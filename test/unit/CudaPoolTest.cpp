@@ -219,6 +219,40 @@ TEST_F(Pool, BuffersThatCannotBeUsedInPlaceAreCopiedOrRefused) {
             "the buffer is memory of cuda:1, the context is on cuda:0");
 }
 
+/// Tensor maps hold addresses: they follow their argument wherever it goes.
+TEST_F(Pool, TensorMapsFollowTheirArgument) {
+  Image image(makeBundle(
+      readFile(OGC_TEST_KERNELS),
+      [](fb::ManifestT &m) {
+        addGraphs(m);
+        m.kernels[0]->cuda[0]->entry = "mapped";
+        m.kernels[0]->cuda[0]->tensor_maps.push_back(makeTensorMap(0));
+        m.kernels[0]->cuda[0]->tensor_maps[0]->extents = {8, 15};
+        m.kernels[0]->cuda[0]->tensor_maps[0]->offset_bytes = 16;
+      },
+      "cubin"));
+  auto bundle = format::Bundle::view(image.span());
+  ASSERT_TRUE(bundle.ok()) << bundle.status().message();
+  bundle_ = bundle.value();
+  for (ExecSwitch how : {ExecSwitch::Automatic, ExecSwitch::Update}) {
+    auto engine = makeEngine(1, how);
+    auto first = makeContext(engine), second = makeContext(engine);
+    auto expectMap = [&](CUdeviceptr x) {
+      const std::vector<CUdeviceptr> &arguments = fake.launches.back().nodes[0].arguments;
+      ASSERT_EQ(arguments.size(), 4u);
+      EXPECT_EQ(arguments[0], x);
+      EXPECT_EQ(arguments[3], x + 16);
+    };
+    ASSERT_TRUE(first->launch(kMain).ok());
+    expectMap((CUdeviceptr)first->address(fb::Section::Inputs));
+    ASSERT_TRUE(second->launch(kSwapped).ok()); // the same executable graph
+    expectMap((CUdeviceptr)second->address(fb::Section::Inputs));
+    ASSERT_TRUE(second->bindInPlace(kSwapped, kX, pointer(0x700000)).value());
+    ASSERT_TRUE(second->launch(kSwapped).ok());
+    expectMap(0x700000);
+  }
+}
+
 TEST_F(Pool, AKernelThatCannotBeLaunchedFailsTheLoad) {
   Image image(makeBundle(
       readFile(OGC_TEST_KERNELS), [](fb::ManifestT &m) { m.kernels[0]->cuda[0]->grid = std::make_unique<fb::Dim3>(0, 1, 1); },

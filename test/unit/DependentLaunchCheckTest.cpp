@@ -36,6 +36,21 @@ TEST(DependentLaunchCheckTest, BulkCopyBeforeTheWait) {
   EXPECT_EQ(check(load + copy + "3], 128, [%r2];\n" + wait + trigger + "\tret;\n").size(), 1u);
 }
 
+/// A tensor map is a parameter whose own address leads to memory: the copy of the arena waits, that of weights need not.
+TEST(DependentLaunchCheckTest, TensorMapBeforeTheWait) {
+  auto checkCopies = [](const std::string &before) {
+    std::string body =
+        "\tmov.b64 %rd1, k_param_3;\n\tmov.b64 %rd2, k_param_4;\n\tcvta.param.u64 %rd3, %rd1;\n\tcvta.param.u64 %rd4, "
+        "%rd2;\n\tprefetch.tensormap [%rd3];\n" +
+        before + wait + trigger + "\tret;\n";
+    return checkDependentLaunch(".visible .entry k(\n)\n{\n" + body + "}\n", {{"k", {false, true, false, false, true}, 3}})
+        .size();
+  };
+  std::string copy = "\tcp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd";
+  EXPECT_EQ(checkCopies(copy + "4, {%r2, %r3, %r4}], [%r5];\n"), 0u);
+  EXPECT_EQ(checkCopies(copy + "3, {%r2, %r3, %r4}], [%r5];\n"), 1u);
+}
+
 TEST(DependentLaunchCheckTest, WaitThatOneBranchMisses) {
   std::string body = load + "\tsetp.eq.s32 %p1, %r1, 0;\n\t@%p1 bra $L__BB0_2;\n" + wait + "$L__BB0_2:\n" + trigger;
   EXPECT_EQ(check(body + "\tst.global.f32 [%rd3], %f1;\n\tret;\n").size(), 2u); // the store, and the end

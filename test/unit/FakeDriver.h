@@ -173,6 +173,12 @@ inline void fakeGraphs(cuda::DriverApi &api) {
   api.cuGraphExecMemsetNodeSetParams = [](CUgraphExec exec, CUgraphNode node, const MemsetNodeParams *params, CUcontext) {
     return setNode("cuGraphExecMemsetNodeSetParams", exec, node, {'f', nullptr, {params->dst}});
   };
+  // What a map describes is found in it again by the address, its first word here.
+  api.cuTensorMapEncodeTiled = [](TensorMapValue *map, int type, unsigned rank, void *address, const uint64_t *extents,
+                                  const uint64_t *strides, const uint32_t *box, const uint32_t *, int, int swizzle, int, int) {
+    *map = {{(uint64_t)address, (uint64_t)type, rank, extents[0], extents[1], strides[0], box[0], box[1], (uint64_t)swizzle}};
+    return fake.enter("cuTensorMapEncodeTiled");
+  };
   api.cuGraphLaunch = [](CUgraphExec exec, CUstream) {
     int result = fake.enter("cuGraphLaunch");
     if (result == 0)
@@ -211,9 +217,12 @@ inline cuda::DriverApi makeFakeDriver() {
   api.cuModuleLoadData = [](CUmodule *module, const void *) { return create("cuModuleLoadData", "module", module); };
   api.cuModuleUnload = [](CUmodule) { return release("module"); };
   api.cuModuleGetFunction = [](CUfunction *function, CUmodule, const char *name) {
-    // A handle for each kernel of TestKernels.c, with its number of parameters.
+    // A handle for each kernel of TestKernels.c, with its number of parameters; "mapped" is add_weight with a tensor map.
     std::string kernel = name;
-    *function = (CUfunction)(uintptr_t(kernel == "add_weight" ? 0x13 : kernel == "twice" ? 0x22 : 0x33));
+    *function = (CUfunction)(uintptr_t(kernel == "add_weight" ? 0x13
+                                       : kernel == "twice"    ? 0x22
+                                       : kernel == "mapped"   ? 0x44
+                                                              : 0x33));
     return fake.enter("cuModuleGetFunction");
   };
   api.cuMemGetAllocationGranularity = [](size_t *bytes, const MemAllocationProp *, int) {

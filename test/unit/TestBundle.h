@@ -78,6 +78,17 @@ inline std::unique_ptr<fb::NodeT> makeNode(fb::NodeKind kind, uint32_t kernel, s
   return node;
 }
 
+/// A tensor map of 16 x 8 elements of 16 bits in argument `argument`.
+inline std::unique_ptr<fb::TensorMapT> makeTensorMap(uint32_t argument) {
+  auto map = std::make_unique<fb::TensorMapT>();
+  map->argument = argument;
+  map->type = fb::DataType::F16;
+  map->extents = {8, 16};
+  map->strides_bytes = {16};
+  map->box = {8, 8};
+  return map;
+}
+
 /// A file made of sections and a manifest; `change` may spoil the manifest first.
 inline std::string assemble(fb::ManifestT &manifest, const std::vector<std::string> &sections,
                             const std::function<void(fb::ManifestT &)> &change) {

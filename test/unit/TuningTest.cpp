@@ -85,15 +85,46 @@ TEST(Tuning, WhatDoesNotFitTheProblemIsNotTaken) {
 }
 
 TEST(Tuning, CandidatesBeginWithTheRuleAndAreAllLegal) {
-  Tuning tuning;
-  tuning.collect = true;
-  chooseTile(product, hopper, "p", tuning);
-  ASSERT_GT(tuning.candidates.size(), 10u);
-  EXPECT_EQ(tuning.candidates.front(), tuning.chosen);
-  for (const Knobs &knobs : tuning.candidates) {
-    Tuning forced;
-    forced.forced = knobs;
-    chooseTile(product, hopper, "p", forced);
-    EXPECT_EQ(forced.chosen, knobs) << knobs.str();
+  TileProblem mappable = product;
+  mappable.isMappable = true;
+  for (const TileProblem &problem : {product, mappable}) {
+    Tuning tuning;
+    tuning.collect = true;
+    chooseTile(problem, hopper, "p", tuning);
+    ASSERT_GT(tuning.candidates.size(), 10u);
+    EXPECT_EQ(tuning.candidates.front(), tuning.chosen);
+    for (const Knobs &knobs : tuning.candidates) {
+      Tuning forced;
+      forced.forced = knobs;
+      chooseTile(problem, hopper, "p", forced);
+      EXPECT_EQ(forced.chosen, knobs) << knobs.str();
+    }
   }
+}
+
+/// 197 rows are 3 x 72 or 2 x 104, not 4 x 64.
+TEST(Tuning, TensorMapsTakeRowsInEights) {
+  TileProblem problem{1, 197, 2304, 768, 2};
+  Tuning tuning;
+  EXPECT_NE(chooseTile(problem, hopper, "p", tuning).engine, Engine::TensorMaps);
+  problem.isMappable = true;
+  TileChoice tile = chooseTile(problem, hopper, "p", tuning);
+  EXPECT_EQ(tile.engine, Engine::TensorMaps);
+  EXPECT_LT((197 + tile.bm - 1) / tile.bm * tile.bm, 224);
+  EXPECT_NE(chooseTile(problem, {10, 0}, "p", tuning).engine, Engine::TensorMaps);
+  auto isTaken = [&](const std::string &numbers) {
+    TuningTable table = parsed("p = " + numbers + " trigger=0 reserve=90000\n");
+    Tuning tuned;
+    tuned.tables = {&table};
+    return chooseTile(problem, hopper, "p", tuned).reservedBytes == 90000;
+  };
+  EXPECT_TRUE(isTaken("bm=40 bn=64 bk=192 wm=1 wn=1 wk=2 wide=2 stages=4 split=1"));
+  EXPECT_TRUE(isTaken("bm=64 bn=64 bk=64 wm=1 wn=1 wk=2 wide=1 stages=12 split=1"));    // lines of other engines stay legal
+  EXPECT_FALSE(isTaken("bm=36 bn=64 bk=192 wm=1 wn=1 wk=2 wide=2 stages=4 split=1"));   // no eights
+  EXPECT_FALSE(isTaken("bm=40 bn=64 bk=192 wm=1 wn=2 wk=1 wide=2 stages=4 split=1"));   // two warpgroups have 128 columns
+  EXPECT_FALSE(isTaken("bm=40 bn=64 bk=64 wm=1 wn=1 wk=1 wide=2 stages=2 split=1"));    // a ring of two cannot turn
+  EXPECT_FALSE(isTaken("bm=200 bn=128 bk=256 wm=1 wn=2 wk=1 wide=2 stages=3 split=1")); // too much memory
+  EXPECT_FALSE(isTaken("bm=40 bn=64 bk=192 wm=1 wn=1 wk=2 wide=3 stages=4 split=1"));
+  problem.isMappable = false;
+  EXPECT_FALSE(isTaken("bm=40 bn=64 bk=192 wm=1 wn=1 wk=2 wide=2 stages=4 split=1"));
 }

@@ -73,6 +73,15 @@ private:
   LogicalResult printGemv(Value lhs, const Operand &a, std::array<int64_t, 3> strides, const Operand &b, StringRef layout,
                           llvm::function_ref<void(Config &)> setB, const TileProblem &problem);
   LogicalResult printConv(kern::ConvOp op);
+  /// A product of rows, `strides` apart (batch, m), and panels of `panel` columns, whose operands are tensor maps.
+  void printMapped(Value lhs, const Operand &rows, std::array<int64_t, 2> strides, const Operand &panels, int64_t panel,
+                   const TileProblem &problem, const TileChoice &tile);
+  /// True where printMapped takes the operands: lines of 16-byte units, none of them repeated.
+  bool isMappable(Value lhs, const Operand &rows, std::array<int64_t, 2> strides, int64_t batch, int64_t panel) const {
+    Type element = cast<RankedTensorType>(lhs.getType()).getElementType();
+    return (element.isF16() || element.isBF16()) && rows.vector(1, strides) == 8 && strides[1] > 0 &&
+           (batch == 1 || strides[0] > 0) && panel % 64 == 0;
+  }
   LogicalResult printDepthwise(kern::DepthwiseConvOp op);
   LogicalResult printAttention(kern::AttentionOp op);
 
@@ -114,6 +123,7 @@ private:
   // The parts of the result.
   std::string header, config, call;
   LaunchShape launch;
+  std::vector<TensorMap> maps;
 };
 
 } // namespace
@@ -149,7 +159,7 @@ void AnchorPrinter::setTile(Config &out, const TileProblem &problem, const TileC
                              {"WM", tile.warpsM},
                              {"WN", tile.warpsN},
                              {"WK", tile.warpsK},
-                             {"Engine", tile.isWide},
+                             {"Engine", int64_t(tile.engine)},
                              {"Stages", tile.stages},
                              {"Split", tile.split},
                              {"SharedBytes", sharedBytes},
@@ -196,10 +206,19 @@ LogicalResult AnchorPrinter::printMatmul(kern::MatmulOp op) {
   int64_t sb = batch == 1 ? 0 : s[0];
   int vecA = a->vector(s[2], {sb, s[1]});
   TileProblem problem{batch, m, n, k, a->bytes, transposed, vecA * a->bytes < 4};
+  problem.isMappable = op.getPacked() && s[2] == 1 && isMappable(op.getLhs(), *a, {sb, s[1]}, batch, shapeOf(op.getRhs())[2]);
   if (takesGemv(problem, m, arch))
     return printGemv(
         op.getLhs(), *a, {sb, s[1], s[2]}, *b, op.getPacked() ? "panels" : "rows", [&](Config &out) { setB(out, op, *b); },
         problem);
+  StringRef layout = op.getPacked() ? "panels" : transposed ? "transposed" : "rows";
+  std::string name = "gemm " + productName(op.getLhs(), op.getMath()) + " " + join({batch, m, n, k}) + " " + layout.str() + " a" +
+                     std::to_string(vecA);
+  TileChoice tile = chooseTile(problem, arch, name, tuning);
+  if (tile.engine == Engine::TensorMaps) {
+    printMapped(op.getLhs(), *a, {sb, s[1]}, *b, shapeOf(op.getRhs())[2], problem, tile);
+    return success();
+  }
   Config out(kernel.getSymName().str() + "_Config", "GemmDefaults", elementName(op.getLhs()));
   for (auto [name, value] : {std::pair<StringRef, int64_t>{"Batch", batch},
                              {"M", m},
@@ -212,15 +231,46 @@ LogicalResult AnchorPrinter::printMatmul(kern::MatmulOp op) {
     out.set(name, value);
   setB(out, op, *b);
   setProducts(out, *a, op.getMath());
-  StringRef layout = op.getPacked() ? "panels" : transposed ? "transposed" : "rows";
-  std::string name = "gemm " + productName(op.getLhs(), op.getMath()) + " " + join({batch, m, n, k}) + " " + layout.str() + " a" +
-                     std::to_string(vecA);
-  setTile(out, problem, chooseTile(problem, arch, name, tuning));
+  setTile(out, problem, tile);
   header = "ogc/gemm.cuh";
   config = out.str();
   call = "ogc::gemm<" + kernel.getSymName().str() + "_Config>(" + a->pointer() + ", " + b->pointer() + ", " + epilogue.construct +
          ");";
   return success();
+}
+
+void AnchorPrinter::printMapped(Value lhs, const Operand &rows, std::array<int64_t, 2> strides, const Operand &panels,
+                                int64_t panel, const TileProblem &problem, const TileChoice &tile) {
+  auto [batch, m, n, k] = std::array{problem.batch, problem.m, problem.n, problem.k};
+  Config out(kernel.getSymName().str() + "_Config", "GemmDefaults", elementName(lhs));
+  for (auto [name, value] : {std::pair<StringRef, int64_t>{"Batch", batch},
+                             {"M", m},
+                             {"N", n},
+                             {"K", k},
+                             {"P", panel},
+                             {"WeightsConstant", constant[panels.argument]}})
+    out.set(name, value);
+  setTile(out, problem, tile);
+  // One box takes the rows of a stage, of as many groups of 64 k as it has. A group that is not full is a line cut short.
+  Type element = cast<RankedTensorType>(lhs.getType()).getElementType();
+  bool isWhole = k % 64 == 0;
+  maps.push_back({rows.argument,
+                  element,
+                  rows.view.offset,
+                  {isWhole ? 64 : k, m, isWhole ? k / 64 : 1, batch},
+                  {strides[1], 64, batch == 1 ? strides[1] * m : strides[0]},
+                  {64, tile.bm, isWhole ? tile.bk / 64 : 1, 1}});
+  maps.push_back({panels.argument,
+                  element,
+                  panels.view.offset,
+                  {panel, k, int64_t(divideCeil(n, panel))},
+                  {panel, panel * k},
+                  {64, tile.bk, 1}});
+  header = "ogc/gemm.cuh";
+  config = out.str();
+  call = "ogc::gemm<" + kernel.getSymName().str() + "_Config>(m0, m1, " + epilogue.construct + ");";
+  if (!epilogue.aheadFunctor.empty())
+    epilogue.functor = epilogue.aheadFunctor;
 }
 
 LogicalResult AnchorPrinter::printGemv(Value lhs, const Operand &a, std::array<int64_t, 3> strides, const Operand &b,
@@ -309,19 +359,31 @@ LogicalResult AnchorPrinter::printConv(kern::ConvOp op) {
           setPanels(out);
         },
         problem);
+  std::string name = "conv " + productName(op.getInput(), op.getMath()) + " " +
+                     windowName(in, result, op.getKernel(), op.getStrides(), op.getDilations()) + " a" + std::to_string(vecA);
+  // A filter of one tap that meets every pixel: the pixels are rows of a matrix.
+  int64_t panel = shapeOf(op.getFilter())[2], sb = in[0] == 1 ? 0 : s[0];
+  auto isOne = [](int64_t x) { return x == 1; };
+  auto isZero = [](int64_t x) { return x == 0; };
+  bool isPixelwise =
+      !op.getScale() && k == in[3] && llvm::all_of(op.getStrides(), isOne) && llvm::all_of(op.getPads(), isZero) && s[1] == s[2] * in[2];
+  problem.isMappable = isPixelwise && isMappable(op.getInput(), *x, {sb, s[2]}, in[0], panel);
+  TileChoice tile = chooseTile(problem, arch, name, tuning);
+  if (tile.engine == Engine::TensorMaps) {
+    printMapped(op.getInput(), *x, {sb, s[2]}, *filter, panel, problem, tile);
+    return success();
+  }
   Config out(kernel.getSymName().str() + "_Config", "ConvDefaults", elementName(op.getInput()));
   setImage(out, in, result, op.getKernel(), op.getStrides(), op.getDilations(), op.getPads(), *x);
   out.set("F", result[3]);
   setPanels(out);
   out.set("VecA", vecA);
   setProducts(out, *x, op.getMath());
-  std::string name = "conv " + productName(op.getInput(), op.getMath()) + " " +
-                     windowName(in, result, op.getKernel(), op.getStrides(), op.getDilations()) + " a" + std::to_string(vecA);
   if (op.getScale()) {
     out.set("Scaled", 1);
     out.set("SSb", in[0] == 1 ? 0 : scale->view.strides[0]);
   }
-  setTile(out, problem, chooseTile(problem, arch, name, tuning));
+  setTile(out, problem, tile);
   header = "ogc/conv.cuh";
   config = out.str();
   call = "ogc::conv<" + kernel.getSymName().str() + "_Config>(" + x->pointer() + ", " + filter->pointer() + ", " +
@@ -455,6 +517,9 @@ FailureOr<KernelText> AnchorPrinter::print(Operation *anchor) {
   KernelText text = startText(kernel);
   text.headers = {"ogc/memory.cuh", "ogc/scalar.cuh", header};
   text.launch = launch;
+  text.tensorMaps = std::move(maps);
+  for (size_t i = 0; i < text.tensorMaps.size(); ++i)
+    *parameters += ", const __grid_constant__ ogc::TensorMap m" + std::to_string(i);
   text.cost = 4;
   std::string cluster = launch.cluster > 1 ? "__cluster_dims__(" + std::to_string(launch.cluster) + ", 1, 1) " : "";
   text.source = config + epilogue.functor + "extern \"C\" __global__ void " + cluster + "__launch_bounds__(" +

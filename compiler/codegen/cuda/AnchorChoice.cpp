@@ -1,6 +1,8 @@
 //===- AnchorChoice.cpp - tiles of the hand-written templates -------------===//
 #include "compiler/codegen/cuda/AnchorChoice.h"
 
+#include "compiler/codegen/cuda/MappedTile.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -28,9 +30,11 @@ static bool fitsShared(int64_t bytes, const LaunchPolicy &policy, CudaArch arch)
 }
 
 int TileChoice::sharedBytes(const TileProblem &problem) const {
+  if (engine == Engine::TensorMaps)
+    return mappedSharedBytes(*this);
   int a = bm * (bk * problem.bytes + 16);
   int b = problem.transposed ? bn * (bk * problem.bytes + 16) : bk * (bn + 8) * problem.bytes;
-  if (isWide) {
+  if (engine == Engine::Warpgroups) {
     a = bm * 128;
     b = alignTo(bk * bn * 2, 1024);
   }
@@ -83,7 +87,7 @@ static constexpr TileForm tileForms[] = {
 
 /// Estimated time of a product, in microseconds; `slice` stages a block.
 static double tileTime(const TileChoice &t, double stage, int64_t blocks, int64_t slice) {
-  double waits = t.isWide && slice > t.stages ? 1.5 : 1;
+  double waits = t.engine == Engine::Warpgroups && slice > t.stages ? 1.5 : 1;
   double time = double(divideCeil(blocks, 132)) * (double(slice) * stage * waits + t.bm * t.bn * 0.000065);
   if (t.split > 1)
     time += t.split < 8 ? 0.8 : 1.4;
@@ -116,18 +120,21 @@ std::vector<TileChoice> rankTiles(const TileProblem &problem, CudaArch arch) {
     for (int split = 1; split <= (arch.hasClusters() ? 8 : 1); split *= 2) {
       if (!fitsForm(form, split, problem, arch))
         continue;
-      TileChoice tile{{}, form.bm, form.bn, form.bk, form.warpsM, form.warpsN, form.warpsK, form.isWide};
+      TileChoice tile{{},          form.bm,     form.bn,     form.bk,
+                      form.warpsM, form.warpsN, form.warpsK, form.isWide ? Engine::Warpgroups : Engine::Warps};
       tile.split = split;
       int64_t blocks = blocksOf(tile, problem);
       if (split > 1 && blocks > 132)
         continue;
       // One block a multiprocessor, or room for two.
-      bool isDeep = tile.isWide || (problem.bytes == 4 && tile.bk == 64);
+      bool isDeep = form.isWide || (problem.bytes == 4 && tile.bk == 64);
       int64_t limit = isDeep && blocks <= (split >= 4 ? 120 : 132) ? 227 * 1024 : 113 * 1024;
       int64_t slice = divideCeil(divideCeil(problem.k, tile.bk), split);
       if (setStages(tile, problem, std::min(limit, mostSharedBytes(arch))))
         ranked.emplace_back(tileTime(tile, form.stage, blocks, slice), ranked.size(), tile);
     }
+  for (const TimedTile &mapped : mappedTiles(problem, arch))
+    ranked.emplace_back(mapped.time, ranked.size(), mapped.tile);
   llvm::sort(ranked, [](const auto &a, const auto &b) {
     return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
   });
@@ -142,9 +149,12 @@ std::vector<TileChoice> rankTiles(const TileProblem &problem, CudaArch arch) {
 TileChoice chooseTile(const TileProblem &problem, CudaArch arch, std::string name, Tuning &tuning) {
   std::vector<TileChoice> ranked = rankTiles(problem, arch);
   auto isLegal = [&](const TileChoice &t) {
+    if (t.engine == Engine::TensorMaps)
+      return isLegalMapped(t, problem, arch) && isLegalSplit(t.split, arch) && fitsShared(t.sharedBytes(problem), t, arch);
     bool exists = llvm::any_of(tileForms, [&](const TileForm &form) {
       return fitsForm(form, t.split, problem, arch) && form.bm == t.bm && form.bn == t.bn && form.bk == t.bk &&
-             form.warpsM == t.warpsM && form.warpsN == t.warpsN && form.warpsK == t.warpsK && form.isWide == t.isWide;
+             form.warpsM == t.warpsM && form.warpsN == t.warpsN && form.warpsK == t.warpsK &&
+             t.engine == (form.isWide ? Engine::Warpgroups : Engine::Warps);
     });
     return exists && isLegalSplit(t.split, arch) && t.stages >= 2 && t.stages <= 64 &&
            fitsShared(t.sharedBytes(problem), t, arch);
@@ -156,7 +166,8 @@ TileChoice chooseTile(const TileProblem &problem, CudaArch arch, std::string nam
     for (size_t i = 0, e = all.size(); i < e; ++i)
       for (int64_t limit : {113 * 1024, 227 * 1024}) {
         TileChoice other = all[i];
-        if (setStages(other, problem, std::min<int64_t>(limit, mostSharedBytes(arch))) && other.stages != all[i].stages)
+        if (other.engine != Engine::TensorMaps && setStages(other, problem, std::min<int64_t>(limit, mostSharedBytes(arch))) &&
+            other.stages != all[i].stages)
           all.push_back(other);
       }
     return all;

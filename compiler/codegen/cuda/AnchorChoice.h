@@ -17,20 +17,31 @@ struct TileProblem {
   bool transposed = false; ///< B is stored [N, K]
   bool isNarrow = false;   ///< A is loaded in pieces below four bytes
   bool isScaled = false;   ///< A is multiplied by factors that lie in shared memory
+  bool isMappable = false; ///< tensor maps can describe A and B
+};
+
+/// What multiplies and who loads; numbers of the templates' `Engine`.
+enum class Engine {
+  Warps = 0,      ///< mma.sync, cp.async by all threads
+  Warpgroups = 1, ///< wgmma, which exists on sm_90a alone
+  TensorMaps = 2, ///< wgmma, copies through tensor maps by a warp of its own
 };
 
 /// `ogc::gemm` and `ogc::conv`.
 struct TileChoice : LaunchPolicy {
   int bm = 64, bn = 64, bk = 64;          ///< block tile
-  int warpsM = 2, warpsN = 2, warpsK = 1; ///< warpgroups with the wide engine
-  bool isWide = false;                    ///< products by wgmma, which exists on sm_90a alone
+  int warpsM = 2, warpsN = 2, warpsK = 1; ///< warpgroups but with Engine::Warps
+  Engine engine = Engine::Warps;
   int stages = 2, split = 1;
 
-  int threads() const { return 32 * warpsM * warpsN * warpsK * (isWide ? 4 : 1); }
+  int threads() const {
+    int warps = warpsM * warpsN * warpsK * (engine == Engine::Warps ? 1 : 4);
+    return 32 * (engine == Engine::TensorMaps ? warps + 1 : warps);
+  }
   int sharedBytes(const TileProblem &problem) const;
   template <typename Visitor> void visit(Visitor &&visit) {
     visit("bm", bm), visit("bn", bn), visit("bk", bk), visit("wm", warpsM), visit("wn", warpsN), visit("wk", warpsK);
-    visit("wide", isWide), visit("stages", stages), visit("split", split);
+    visit("wide", engine), visit("stages", stages), visit("split", split);
     visitPolicy(visit);
   }
 };

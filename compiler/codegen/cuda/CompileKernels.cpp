@@ -163,7 +163,7 @@ static void report(const Program &program, ArrayRef<kern::KernelOp> kernels) {
 /// Prints the other choices for a kernel; `own` is the result of printing it, with all candidates.
 static LogicalResult printVariants(kern::KernelOp kernel, unsigned index, CudaArch arch, const Tuning &own, CudaKernel &out,
                                    std::vector<Printed> &printed) {
-  out.variants.push_back({own.problem, own.chosen.str(), out.name, 0, out.launch});
+  out.variants.push_back({own.problem, own.chosen.str(), out.name, 0, out.launch, out.tensorMaps});
   bool ok = true;
   for (const Knobs &knobs : own.candidates) {
     if (knobs == own.chosen)
@@ -177,7 +177,7 @@ static LogicalResult printVariants(kern::KernelOp kernel, unsigned index, CudaAr
     ok &= succeeded(text);
     if (failed(text) || !(forced.chosen == knobs))
       continue;
-    out.variants.push_back({own.problem, knobs.str(), text->name, 0, text->launch});
+    out.variants.push_back({own.problem, knobs.str(), text->name, 0, text->launch, text->tensorMaps});
     printed.push_back({std::move(*text), index, out.variants.size() - 1});
   }
   return success(ok);
@@ -201,11 +201,22 @@ static LogicalResult printAll(ArrayRef<kern::KernelOp> kernels, CudaArch arch, c
     if (failed(text))
       continue;
     out.launch = text->launch;
+    out.tensorMaps = text->tensorMaps;
     printed.push_back({std::move(*text), unsigned(index), std::nullopt});
     if (options.candidates)
       ok &= succeeded(printVariants(kernel, index, arch, tuning, out, printed));
   }
   return success(ok);
+}
+
+/// The parameters of a kernel: its buffers, then the tensor maps, which are as constant as what they describe.
+static EntryPoint entryPoint(kern::KernelOp kernel, const KernelText &text) {
+  EntryPoint entry{text.name, constantArguments(kernel), 0};
+  entry.constant.resize(kernel.getBody().getNumArguments() + kernel.getBody().front().getTerminator()->getNumOperands(), false);
+  entry.firstMap = entry.constant.size();
+  for (const TensorMap &map : text.tensorMaps)
+    entry.constant.push_back(entry.constant[map.argument]);
+  return entry;
 }
 
 /// Prints all kernels for all architectures and groups them into programs, which point into `printed`.
@@ -229,7 +240,7 @@ static LogicalResult makePrograms(ArrayRef<kern::KernelOp> kernels, const CudaOp
       for (const Printed *kernel : program.kernels) {
         parts.push_back(kernel->text);
         if (arch->hasClusters())
-          program.dependent.push_back({kernel->text.name, constantArguments(kernels[kernel->kernel])});
+          program.dependent.push_back(entryPoint(kernels[kernel->kernel], kernel->text));
       }
       program.source = programText(parts);
       if (!options.dumpDir.empty())

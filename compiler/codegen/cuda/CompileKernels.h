@@ -24,6 +24,7 @@ struct CudaVariant {
   std::string name;           ///< entry point
   uint32_t cubin = 0;
   LaunchShape launch;
+  std::vector<TensorMap> tensorMaps;
 };
 
 /// One kernel of an architecture.
@@ -31,6 +32,7 @@ struct CudaKernel {
   std::string name;   ///< symbol of the kern.kernel, also the entry point in the cubin
   uint32_t cubin = 0; ///< index into `CudaArchModule::cubins`
   LaunchShape launch;
+  std::vector<TensorMap> tensorMaps;
   std::vector<CudaVariant> variants; ///< with candidates: all of them, the kernel's own choice first
 };
 

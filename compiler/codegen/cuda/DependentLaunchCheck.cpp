@@ -6,6 +6,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
+#include <optional>
 
 namespace ogc::codegen {
 
@@ -160,17 +161,31 @@ private:
     if (opcode.starts_with("atom") || opcode.starts_with("red") || opcode.starts_with("cp.") || opcode.starts_with("bra"))
       return false;
     bool reads = false;
-    forEachName(sources, [&](StringRef name) { reads |= tainted.contains(name); });
+    forEachName(sources, [&](StringRef name) { reads |= tainted.contains(name) || isArenaMap(name); });
     return reads && taint(target);
+  }
+
+  /// The number in `NAME_param_3`.
+  std::optional<size_t> parameterNumber(StringRef name) const {
+    size_t number = 0;
+    if (!name.consume_front(entry.name) || !name.consume_front("_param_") || name.getAsInteger(10, number))
+      return std::nullopt;
+    return number;
+  }
+
+  bool isArena(size_t number) const { return number >= entry.constant.size() || !entry.constant[number]; }
+
+  /// True for a tensor map, named as an address, of what is no weight.
+  bool isArenaMap(StringRef name) const {
+    std::optional<size_t> number = parameterNumber(name);
+    return number && *number >= entry.firstMap && isArena(*number);
   }
 
   /// True for `[NAME_param_3]` (or `[NAME_param_3+8]`) of a parameter that is no weight.
   bool parameter(StringRef operands) const {
     StringRef name = operands.drop_until([](char c) { return c == '['; }).drop_front().take_while(isNameChar);
-    unsigned number = 0;
-    if (!name.consume_front(entry.name) || !name.consume_front("_param_") || name.getAsInteger(10, number))
-      return true;
-    return number >= entry.constant.size() || !entry.constant[number];
+    std::optional<size_t> number = parameterNumber(name);
+    return !number || isArena(*number);
   }
 
   bool taint(StringRef target) {

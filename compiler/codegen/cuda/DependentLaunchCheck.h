@@ -9,10 +9,12 @@
 
 namespace ogc::codegen {
 
-/// A kernel and which of its parameters point to weights, which may be read at any time.
+/// A kernel and which of its parameters point to weights, which may be read at any time. Parameters from `firstMap` on are tensor
+/// maps: their own address leads to memory.
 struct EntryPoint {
   std::string name;
   llvm::SmallVector<bool> constant;
+  size_t firstMap = SIZE_MAX;
 };
 
 /// Checks on the generated PTX what programmatic edges rest on, for each entry point: on no path

@@ -1,6 +1,7 @@
 //===- EmitCuda.cpp - print the CUDA C++ text of all kernels --------------===//
 #include "compiler/codegen/cuda/CompileKernels.h"
 #include "compiler/codegen/cuda/Passes.h"
+#include "llvm/Support/InterleavedRange.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -36,6 +37,10 @@ struct EmitCuda : impl::EmitCudaBase<EmitCuda> {
         continue;
       llvm::outs() << "// kernel " << text->name << ": grid " << text->launch.grid << ", block " << text->launch.block
                    << ", cluster " << text->launch.cluster << ", shared " << text->launch.dynamicSharedBytes << "\n";
+      for (const TensorMap &map : text->tensorMaps)
+        llvm::outs() << "//   tensor map of argument " << map.argument << ": offset " << map.offset << ", extents "
+                     << llvm::interleaved_array(map.extents) << ", strides " << llvm::interleaved_array(map.strides) << ", box "
+                     << llvm::interleaved_array(map.box) << "\n";
       texts.push_back(std::move(*text));
     }
     if (ok)

@@ -11,6 +11,8 @@ struct Epilogue {
   int lanes = 1;         ///< V
   std::string functor;   ///< definition of `struct NAME_Epilogue`
   std::string construct; ///< `NAME_Epilogue{p2, p3}`
+  /// The same functor with its loads apart, so that a template can have them made early; empty where it loads nothing.
+  std::string aheadFunctor;
 };
 
 /// Prints everything between the result of `anchor` and the yielded values. `merged` says that the template numbers dimensions 1

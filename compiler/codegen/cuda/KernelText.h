@@ -31,6 +31,17 @@ struct LaunchShape {
   uint32_t dynamicSharedBytes = 0;
 };
 
+/// A parameter behind the pointers: a part of an argument as the copy engine sees it. Dimensions are in elements, the fastest
+/// first; `strides` leaves out that of the first, which is one.
+struct TensorMap {
+  unsigned argument = 0;
+  mlir::Type element; ///< f16 or bf16
+  int64_t offset = 0;
+  llvm::SmallVector<int64_t, 5> extents, strides;
+  llvm::SmallVector<int64_t, 5> box;
+  int64_t swizzleBytes = 128;
+};
+
 struct Tuning;
 
 struct KernelText {
@@ -39,6 +50,7 @@ struct KernelText {
   std::vector<std::string> headers; ///< device headers it includes, e.g. "ogc/gemm.cuh"
   std::string source;               ///< everything but the includes
   LaunchShape launch;
+  std::vector<TensorMap> tensorMaps;
   unsigned cost = 1; ///< relative time to compile it
 };
 

@@ -78,6 +78,9 @@ namespace ogc::cuda {
     (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const EdgeData *data, size_t count))                         \
   X(cuGraphKernelNodeSetAttribute, "cuGraphKernelNodeSetAttribute",                                                              \
     (CUgraphNode node, int attribute, const LaunchAttributeValue *value))                                                        \
+  X(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled",                                                                            \
+    (TensorMapValue * map, int type, unsigned rank, void *address, const uint64_t *extents, const uint64_t *strides,             \
+     const uint32_t *box, const uint32_t *elementStrides, int interleave, int swizzle, int promotion, int fill))                 \
   X(cuGraphGetNodes, "cuGraphGetNodes", (CUgraph graph, CUgraphNode * nodes, size_t *count))                                     \
   X(cuGraphInstantiate, "cuGraphInstantiateWithFlags", (CUgraphExec * exec, CUgraph graph, unsigned long long flags))            \
   X(cuGraphExecUpdate, "cuGraphExecUpdate_v2", (CUgraphExec exec, CUgraph graph, ExecUpdateInfo * info))                         \

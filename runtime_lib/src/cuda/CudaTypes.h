@@ -41,6 +41,8 @@ inline constexpr int kGranularityMinimum = 0;
 inline constexpr unsigned kStreamNonBlocking = 1, kEventDisableTiming = 2;
 inline constexpr int kCaptureModeThreadLocal = 1, kCaptureModeRelaxed = 2, kCaptureStatusNone = 0;
 inline constexpr int kLaunchAttributeClusterDimension = 4;
+inline constexpr int kTensorMapFloat16 = 6, kTensorMapBfloat16 = 9; // CUtensorMapDataType
+inline constexpr int kTensorMapInterleaveNone = 0, kTensorMapPromotion256 = 3, kTensorMapFillZero = 0;
 inline constexpr unsigned char kPortProgrammatic = 1, kDependencyProgrammatic = 1;
 
 struct KernelNodeParams { // CUDA_KERNEL_NODE_PARAMS_v2
@@ -98,6 +100,10 @@ struct MemAllocationProp { // CUmemAllocationProp
 struct MemAccessDesc { // CUmemAccessDesc
   MemLocation location;
   int flags;
+};
+
+struct alignas(128) TensorMapValue { // CUtensorMap
+  uint64_t words[16];
 };
 
 union alignas(8) LaunchAttributeValue { // CUlaunchAttributeValue

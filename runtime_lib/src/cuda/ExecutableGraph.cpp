@@ -26,7 +26,8 @@ Status ExecutableGraph::setNode(CudaEngine &engine, const fb::Node &node, CUgrap
     const LoadedKernel *kernel = engine.kernel(node.kernel());
     if (!kernel)
       return Status(Code::Unsupported, "the bundle has no code of its kernel for this device");
-    OGC_CUDA(api_, cuGraphExecKernelNodeSetParams, exec_, handle, &scratch.kernel(*kernel));
+    OGC_RETURN_IF_ERROR(scratch.kernel(api_, *kernel));
+    OGC_CUDA(api_, cuGraphExecKernelNodeSetParams, exec_, handle, &scratch.parameters());
     return Status();
   }
   case fb::NodeKind::Memcpy: {

@@ -86,8 +86,9 @@ Status GraphBuilder::addKernel(const fb::Node &node) {
   if (!kernel)
     return Status(Code::Unsupported, "the bundle has no code of its kernel for this device");
   const fb::Dim3 &cluster = *kernel->launch->cluster();
+  OGC_RETURN_IF_ERROR(parameters_.kernel(api_, *kernel));
   CUgraphNode created = nullptr;
-  OGC_CUDA(api_, cuGraphAddKernelNode, &created, out_->graph_, nullptr, 0, &parameters_.kernel(*kernel));
+  OGC_CUDA(api_, cuGraphAddKernelNode, &created, out_->graph_, nullptr, 0, &parameters_.parameters());
   if (cluster.x() * cluster.y() * cluster.z() > 1) {
     LaunchAttributeValue value = {};
     value.clusterDim = {cluster.x(), cluster.y(), cluster.z()};

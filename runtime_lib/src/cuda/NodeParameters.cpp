@@ -3,15 +3,38 @@
 
 namespace ogc::cuda {
 
-const KernelNodeParams &NodeParameters::kernel(const LoadedKernel &kernel) {
+namespace {
+
+/// CUtensorMapSwizzle.
+int swizzleOf(uint32_t bytes) { return bytes == 128 ? 3 : bytes == 64 ? 2 : bytes == 32 ? 1 : 0; }
+
+Status encode(const DriverApi &api, const fb::TensorMap &map, CUdeviceptr argument, TensorMapValue &out) {
+  constexpr uint32_t elementStrides[5] = {1, 1, 1, 1, 1};
+  OGC_CUDA(api, cuTensorMapEncodeTiled, &out, map.type() == fb::DataType::BF16 ? kTensorMapBfloat16 : kTensorMapFloat16,
+           map.extents()->size(), devicePointer(argument + map.offset_bytes()), map.extents()->data(),
+           map.strides_bytes()->data(), map.box()->data(), elementStrides, kTensorMapInterleaveNone,
+           swizzleOf(map.swizzle_bytes()), kTensorMapPromotion256, kTensorMapFillZero);
+  return Status();
+}
+
+} // namespace
+
+Status NodeParameters::kernel(const DriverApi &api, const LoadedKernel &kernel) {
   pointers_.clear();
   for (CUdeviceptr &argument : arguments_)
     pointers_.push_back(&argument);
   const fb::CudaKernel &launch = *kernel.launch;
+  // The maps hold addresses, so they are made anew wherever an address is.
+  maps_.resize(launch.tensor_maps() ? launch.tensor_maps()->size() : 0);
+  for (unsigned i = 0; i < maps_.size(); ++i) {
+    const fb::TensorMap &map = *launch.tensor_maps()->Get(i);
+    OGC_RETURN_IF_ERROR(encode(api, map, arguments_[map.argument()], maps_[i]));
+    pointers_.push_back(&maps_[i]);
+  }
   const fb::Dim3 &grid = *launch.grid(), &block = *launch.block();
   kernel_ = {kernel.function,       grid.x(),         grid.y(), grid.z(), block.x(), block.y(), block.z(),
              launch.shared_bytes(), pointers_.data(), nullptr,  nullptr,  nullptr};
-  return kernel_;
+  return Status();
 }
 
 Memcpy3D NodeParameters::copy(const fb::Node &node) const {

@@ -19,12 +19,15 @@ public:
   }
   const std::vector<CUdeviceptr> &arguments() const { return arguments_; }
 
-  const KernelNodeParams &kernel(const LoadedKernel &kernel);
+  /// Fills in what `parameters()` gives for a kernel.
+  Status kernel(const DriverApi &api, const LoadedKernel &kernel);
+  const KernelNodeParams &parameters() const { return kernel_; }
   Memcpy3D copy(const fb::Node &node) const;
   MemsetNodeParams fill(const fb::Node &node) const;
 
 private:
   std::vector<CUdeviceptr> arguments_;
+  std::vector<TensorMapValue> maps_;
   std::vector<void *> pointers_;
   KernelNodeParams kernel_ = {};
 };

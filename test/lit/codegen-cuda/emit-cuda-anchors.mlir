@@ -3,11 +3,20 @@
 // RUN: ogc-opt %s -ogc-emit-cuda=arch=sm_86 -o /dev/null | FileCheck %s --check-prefix=AMPERE
 
 // CHECK: // kernel gemm: grid {{[0-9]+}}, block {{[0-9]+}}, cluster 1, shared {{[0-9]+}}
+// CHECK-NEXT: //   tensor map of argument 0: offset 0, extents [64, 128, 12, 1], strides [768, 64, 98304], box [64, {{[0-9]+}}, {{[1-4]}}, 1]
+// CHECK-NEXT: //   tensor map of argument 1: offset 0, extents [64, 768, 48], strides [64, 49152], box [64, {{[0-9]+}}, 1]
 // CHECK: // kernel gemv: grid 64, block 256, cluster 2, shared 2816
 // CHECK: // kernel gated: grid {{[0-9]+}}, block {{[0-9]+}}, cluster {{[0-9]+}}, shared {{[0-9]+}}
 // CHECK: // kernel conv: grid {{[0-9]+}}, block {{[0-9]+}}, cluster 1, shared {{[0-9]+}}
 // CHECK: // kernel dw: grid 56, block 128, cluster 1, shared 0
 // CHECK: // kernel attn: grid 96, block 128, cluster 1, shared 39168
+// CHECK: // kernel scaled:
+// CHECK-NEXT: // kernel rows:
+// CHECK-NEXT: //   tensor map of argument 0: offset 768, extents [72, 197, 1, 1], strides [2304, 64, 453888], box [64, {{[0-9]+}}, 1, 1]
+// CHECK-NEXT: //   tensor map of argument 1: offset 0, extents [64, 72, 12], strides [64, 4608], box [64, {{[0-9]+}}, 1]
+// CHECK: // kernel odd:
+// CHECK-NEXT: // kernel pixels:
+// CHECK-NEXT: //   tensor map of argument 0: offset 0, extents [64, 784, 2, 2], strides [128, 64, 100352], box [64, {{[0-9]+}}, {{[12]}}, 1]
 // CHECK: #include "ogc/attention.cuh"
 // CHECK: #include "ogc/gemm.cuh"
 
@@ -15,7 +24,7 @@
 // AMPERE: // kernel gemm: grid {{[0-9]+}}, block {{[0-9]+}}, cluster 1, shared {{[0-9]+}}
 // AMPERE: // kernel gemv: grid 32, block 256, cluster 1
 // AMPERE: // kernel gated: grid {{[0-9]+}}, block {{[0-9]+}}, cluster 1
-// AMPERE-NOT: Engine = 1
+// AMPERE-NOT: Engine = {{[12]}}
 // AMPERE-NOT: __cluster_dims__
 
 #id3 = affine_map<(d0,d1,d2)->(d0,d1,d2)>
@@ -23,17 +32,22 @@
 #id4 = affine_map<(d0,d1,d2,d3)->(d0,d1,d2,d3)>
 #n4 = affine_map<(d0,d1,d2,d3)->(d3)>
 
-// Warpgroup products. The constant weight may be read before the wait; bias and residual are vector loads; the reshape of the result costs nothing.
+// Warpgroup products of operands that tensor maps describe. Bias and residual are vector loads, the bias is read before the wait, the residual right
+// after it; the reshape of the result costs nothing.
 // CHECK: struct gemm_Config : ogc::GemmDefaults {
 // CHECK-NEXT: using Element = ogc::f16;
-// CHECK-NEXT: enum { Batch = 1, M = 128, N = 3072, K = 768, {{.*}}VecA = 8, WeightsConstant = 1, BLayout = 0, P = 64, {{.*}}Engine = 1,
+// CHECK-NEXT: enum { Batch = 1, M = 128, N = 3072, K = 768, P = 64, WeightsConstant = 1, {{.*}}Engine = 2,
 // CHECK: struct gemm_Epilogue {
-// CHECK: void operator()(int i0, int i1, int i2, const float (&acc)[8]) const {
-// CHECK: ogc::loadVec<ogc::f16, 8>(p2 + i2);
-// CHECK: ogc::loadVec<ogc::f16, 8>(p3 + i1 * 3072 + i2);
+// CHECK: Constants constants(int i0, int i1, int i2) const {
+// CHECK-NEXT: ogc::loadVec<ogc::f16, 8>(p2 + i2);
+// CHECK: Inputs inputs(int i0, int i1, int i2) const {
+// CHECK-NEXT: const ogc::f16 *const a3 = ogc::afterWait(p3);
+// CHECK-NEXT: ogc::loadVec<ogc::f16, 8>(a3 + i1 * 3072 + i2);
+// CHECK: void operator()(int i0, int i1, int i2, const float (&acc)[8], const Constants &constants, const Inputs &inputs) const {
+// CHECK-NOT: ogc::load
 // CHECK: ogc::storeVec(p4 +
-// CHECK: __launch_bounds__({{[0-9]+}}) gemm(
-// CHECK-NEXT: ogc::gemm<gemm_Config>(p0, p1, gemm_Epilogue{p2, p3, p4});
+// CHECK: __launch_bounds__({{[0-9]+}}) gemm({{.*}}, const __grid_constant__ ogc::TensorMap m0, const __grid_constant__ ogc::TensorMap m1) {
+// CHECK-NEXT: ogc::gemm<gemm_Config>(m0, m1, gemm_Epilogue{p2, p3, p4});
 kern.kernel @gemm attributes {schedule = #kern.schedule<matmul>, ogc.constant_args = array<i64: 1, 2>} {
 ^bb0(%x: tensor<128x768xf16>, %w: tensor<48x768x64xf16>, %bias: tensor<3072xf16>, %res: tensor<1x128x3072xf16>):
   %x3 = tensor.expand_shape %x [[0,1],[2]] output_shape [1,128,768] : tensor<128x768xf16> into tensor<1x128x768xf16>
@@ -150,3 +164,26 @@ kern.kernel @scaled attributes {schedule = #kern.schedule<conv>, ogc.constant_ar
   %acc = kern.conv %x, %w, scale %s {kernel = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>} : (tensor<2x8x8x16xf16>, tensor<1x16x16xf16>, tensor<2x1x1x16xf16>) -> tensor<2x8x8x16xf32>
   kern.yield %acc : tensor<2x8x8x16xf32>
 }
+
+// Rows of a strided view, of a K that 64 does not divide: a line is cut short, a box takes 64 of it.
+kern.kernel @rows attributes {schedule = #kern.schedule<matmul>, ogc.constant_args = array<i64: 1>} {
+^bb0(%qkv: tensor<1x197x2304xf16>, %w: tensor<12x72x64xf16>):
+  %x = tensor.extract_slice %qkv[0, 0, 768] [1, 197, 72] [1, 1, 1] : tensor<1x197x2304xf16> to tensor<1x197x72xf16>
+  %acc = kern.matmul %x, %w {packed} : (tensor<1x197x72xf16>, tensor<12x72x64xf16>) -> tensor<1x197x768xf32>
+  kern.yield %acc : tensor<1x197x768xf32>
+} loc("rows (MatMul)")
+
+// No lines of 16-byte units: no tensor map.
+kern.kernel @odd attributes {schedule = #kern.schedule<matmul>, ogc.constant_args = array<i64: 1>} {
+^bb0(%qkv: tensor<1x197x2304xf16>, %w: tensor<12x72x64xf16>):
+  %x = tensor.extract_slice %qkv[0, 0, 764] [1, 197, 72] [1, 1, 1] : tensor<1x197x2304xf16> to tensor<1x197x72xf16>
+  %acc = kern.matmul %x, %w {packed} : (tensor<1x197x72xf16>, tensor<12x72x64xf16>) -> tensor<1x197x768xf32>
+  kern.yield %acc : tensor<1x197x768xf32>
+} loc("odd (MatMul)")
+
+// The pixels of a convolution of one tap are rows; those of a stride or with padding are gathered.
+kern.kernel @pixels attributes {schedule = #kern.schedule<conv>, ogc.constant_args = array<i64: 1>} {
+^bb0(%x: tensor<2x28x28x128xf16>, %w: tensor<8x128x64xf16>):
+  %acc = kern.conv %x, %w {kernel = array<i64: 1,1>, strides = array<i64: 1,1>, dilations = array<i64: 1,1>, pads = array<i64: 0,0,0,0>} : (tensor<2x28x28x128xf16>, tensor<8x128x64xf16>) -> tensor<2x28x28x512xf32>
+  kern.yield %acc : tensor<2x28x28x512xf32>
+} loc("pixels (Conv)")

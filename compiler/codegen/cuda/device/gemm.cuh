@@ -2,6 +2,7 @@
 #ifndef OGC_DEVICE_GEMM_CUH
 #define OGC_DEVICE_GEMM_CUH
 
+#include "ogc/tma.cuh"
 #include "ogc/wide.cuh"
 
 namespace ogc {
@@ -46,6 +47,18 @@ __device__ __forceinline__ void gemm(const typename C::Element *__restrict__ a, 
     runTile<C, S>(rows, PanelLoader<C, S>(b, batch, n0), rank, batch, m0, n0, epilogue);
   else
     runTile<C, S>(rows, DenseLoader<DenseStrides<C>, S>(b, batch, n0), rank, batch, m0, n0, epilogue);
+}
+
+/// The same with Engine 2, whose operands are tensor maps.
+template <class C, class Epilogue>
+__device__ __forceinline__ void gemm(const TensorMap &a, const TensorMap &b, const Epilogue &epilogue) {
+  using S = TmaTile<C, C::M, C::N, C::K>;
+  int block = blockIdx.x;
+  int rank = block % S::Split;
+  block /= S::Split;
+  int n0 = block % S::TilesN * S::BN;
+  block /= S::TilesN;
+  runTma<C, S>(a, b, rank, block / S::TilesM, block % S::TilesM * S::BM, n0, epilogue);
 }
 
 } // namespace ogc

@@ -10,91 +10,16 @@
 #define OGC_DEVICE_WIDE_CUH
 
 #include "ogc/tile.cuh"
+#include "ogc/wgmma.cuh"
 
 namespace ogc {
 
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-__device__ __forceinline__ void wideFence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-__device__ __forceinline__ void wideCommit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-__device__ __forceinline__ void wideWait() { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
 /// Makes this thread's writes to shared memory visible to the tensor cores' own reads.
-__device__ __forceinline__ void wideReady() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-#else
-__device__ __forceinline__ void wideFence() {}
-__device__ __forceinline__ void wideCommit() {}
-__device__ __forceinline__ void wideWait() {}
-__device__ __forceinline__ void wideReady() {}
+__device__ __forceinline__ void wideReady() {
+#if OGC_HOPPER
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
-
-/// acc (64 x 8 NI, as this thread's part) += A * B, both given by descriptors; TransposeB: n is the fastest dimension of B.
-template <class T, int NI, int TransposeB> struct WideMma;
-
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-#define OGC_ACC4(j) "+f"(c[j][0]), "+f"(c[j][1]), "+f"(c[j][2]), "+f"(c[j][3])
-#define OGC_WIDE_MMA(type, name, width, ni, regs, da, db, tb, ...)                                                               \
-  template <int TransposeB> struct WideMma<type, ni, TransposeB> {                                                               \
-    static __device__ __forceinline__ void run(float (&c)[ni][4], unsigned long long a, unsigned long long b) {                  \
-      asm volatile("wgmma.mma_async.sync.aligned.m64n" width "k16.f32." name "." name " {" regs "}, " da ", " db                 \
-                   ", 1, 1, 1, 0, " tb ";"                                                                                       \
-                   : __VA_ARGS__                                                                                                 \
-                   : "l"(a), "l"(b), "n"(TransposeB));                                                                           \
-    }                                                                                                                            \
-  };
-OGC_WIDE_MMA(f16, "f16", "16", 2, "%0,%1,%2,%3,%4,%5,%6,%7", "%8", "%9", "%10", OGC_ACC4(0), OGC_ACC4(1))
-OGC_WIDE_MMA(bf16, "bf16", "16", 2, "%0,%1,%2,%3,%4,%5,%6,%7", "%8", "%9", "%10", OGC_ACC4(0), OGC_ACC4(1))
-OGC_WIDE_MMA(f16, "f16", "32", 4, "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15", "%16", "%17", "%18", OGC_ACC4(0),
-             OGC_ACC4(1), OGC_ACC4(2), OGC_ACC4(3))
-OGC_WIDE_MMA(bf16, "bf16", "32", 4, "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15", "%16", "%17", "%18", OGC_ACC4(0),
-             OGC_ACC4(1), OGC_ACC4(2), OGC_ACC4(3))
-OGC_WIDE_MMA(f16, "f16", "48", 6, "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23", "%24",
-             "%25", "%26", OGC_ACC4(0), OGC_ACC4(1), OGC_ACC4(2), OGC_ACC4(3), OGC_ACC4(4), OGC_ACC4(5))
-OGC_WIDE_MMA(bf16, "bf16", "48", 6, "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23",
-             "%24", "%25", "%26", OGC_ACC4(0), OGC_ACC4(1), OGC_ACC4(2), OGC_ACC4(3), OGC_ACC4(4), OGC_ACC4(5))
-OGC_WIDE_MMA(
-    f16, "f16", "64", 8,
-    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31",
-    "%32", "%33", "%34", OGC_ACC4(0), OGC_ACC4(1), OGC_ACC4(2), OGC_ACC4(3), OGC_ACC4(4), OGC_ACC4(5), OGC_ACC4(6), OGC_ACC4(7))
-OGC_WIDE_MMA(
-    bf16, "bf16", "64", 8,
-    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31",
-    "%32", "%33", "%34", OGC_ACC4(0), OGC_ACC4(1), OGC_ACC4(2), OGC_ACC4(3), OGC_ACC4(4), OGC_ACC4(5), OGC_ACC4(6), OGC_ACC4(7))
-OGC_WIDE_MMA(
-    f16, "f16", "96", 12,
-    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
-    "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47",
-    "%48", "%49", "%50", OGC_ACC4(0), OGC_ACC4(1), OGC_ACC4(2), OGC_ACC4(3), OGC_ACC4(4), OGC_ACC4(5), OGC_ACC4(6), OGC_ACC4(7),
-    OGC_ACC4(8), OGC_ACC4(9), OGC_ACC4(10), OGC_ACC4(11))
-OGC_WIDE_MMA(
-    bf16, "bf16", "96", 12,
-    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
-    "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47",
-    "%48", "%49", "%50", OGC_ACC4(0), OGC_ACC4(1), OGC_ACC4(2), OGC_ACC4(3), OGC_ACC4(4), OGC_ACC4(5), OGC_ACC4(6), OGC_ACC4(7),
-    OGC_ACC4(8), OGC_ACC4(9), OGC_ACC4(10), OGC_ACC4(11))
-OGC_WIDE_MMA(
-    f16, "f16", "128", 16,
-    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
-    "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,"
-    "%63",
-    "%64", "%65", "%66", OGC_ACC4(0), OGC_ACC4(1), OGC_ACC4(2), OGC_ACC4(3), OGC_ACC4(4), OGC_ACC4(5), OGC_ACC4(6), OGC_ACC4(7),
-    OGC_ACC4(8), OGC_ACC4(9), OGC_ACC4(10), OGC_ACC4(11), OGC_ACC4(12), OGC_ACC4(13), OGC_ACC4(14), OGC_ACC4(15))
-OGC_WIDE_MMA(
-    bf16, "bf16", "128", 16,
-    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
-    "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,"
-    "%63",
-    "%64", "%65", "%66", OGC_ACC4(0), OGC_ACC4(1), OGC_ACC4(2), OGC_ACC4(3), OGC_ACC4(4), OGC_ACC4(5), OGC_ACC4(6), OGC_ACC4(7),
-    OGC_ACC4(8), OGC_ACC4(9), OGC_ACC4(10), OGC_ACC4(11), OGC_ACC4(12), OGC_ACC4(13), OGC_ACC4(14), OGC_ACC4(15))
-#undef OGC_WIDE_MMA
-#undef OGC_ACC4
-#else
-template <class T, int NI, int TransposeB> struct WideMma {
-  static __device__ __forceinline__ void run(float (&)[NI][4], unsigned long long, unsigned long long) {
-#if defined(__CUDA_ARCH__)
-    static_assert(NI < 0, "Engine 1 needs code for sm_90a");
-#endif
-  }
-};
-#endif
+}
 
 template <class C, class S> struct WideProduct;
 
@@ -161,40 +86,24 @@ template <class C, class S> struct WideProduct {
 
   __device__ __forceinline__ WideProduct(int, int wm, int) : group(wm / 4) {}
 
-  /// address / 16, leading offset / 16, stride between groups of eight rows / 16, swizzle
-  static __device__ __forceinline__ unsigned long long descriptor(unsigned address, int leading, int stride, int swizzle) {
-    return (unsigned long long)((address & 0x3ffff) >> 4) | (unsigned long long)(leading >> 4) << 16 |
-           (unsigned long long)(stride >> 4) << 32 |
-           (unsigned long long)(swizzle == 128  ? 1
-                                : swizzle == 64 ? 2
-                                                : 3)
-               << 62;
-  }
   __device__ __forceinline__ void ready() const { wideReady(); }
   __device__ __forceinline__ void run(float (&acc)[1][S::NI][4], unsigned aBase, unsigned bBase, int wk) const {
     wideFence();
 #pragma unroll
     for (int step = 0; step < S::BK / 16 / S::WK; ++step) {
       int k = (step * S::WK + wk) * 16;
-      unsigned long long a = descriptor(aBase + group * 64 * 128 + k * 2, 16, 1024, 128), b;
+      unsigned long long a = wideDescriptor(aBase + group * 64 * 128 + k * 2, 16, 1024, 128), b;
       if constexpr (S::Transposed)
-        b = descriptor(bBase + k * 2, 16, 1024, 128);
+        b = wideDescriptor(bBase + k * 2, 16, 1024, 128);
       else
-        b = descriptor(bBase + k * S::Swizzle, S::BK * S::Swizzle, 8 * S::Swizzle, S::Swizzle);
-      WideMma<T, S::NI, !S::Transposed>::run(acc[0], a, b);
+        b = wideDescriptor(bBase + k * S::Swizzle, S::BK * S::Swizzle, 8 * S::Swizzle, S::Swizzle);
+      WideMma<T, S::NI, 0, !S::Transposed>::run(acc[0], a, b);
     }
     wideCommit();
     if constexpr (!S::Resident)
       wideWait(); // the next stage's copies overwrite the last one
   }
-  __device__ __forceinline__ void finish(float (&acc)[1][S::NI][4]) const {
-    wideWait();
-#pragma unroll
-    for (int j = 0; j < S::NI; ++j)
-#pragma unroll
-      for (int q = 0; q < 4; ++q)
-        asm volatile("" : "+f"(acc[0][j][q])::"memory");
-  }
+  __device__ __forceinline__ void finish(float (&acc)[1][S::NI][4]) const { wideFinish(acc[0]); }
 };
 
 template <class C, int M, int N, int K, int Engine> struct SelectTile {
