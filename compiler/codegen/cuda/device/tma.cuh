@@ -222,6 +222,26 @@ __device__ __forceinline__ void loadAhead(const Epilogue &epilogue, int batch, i
   }
 }
 
+/// The vector of this thread in a step, summed over its parts, and where it belongs; false where it is none of the result.
+template <class S>
+__device__ __forceinline__ bool takeSum(const float *partial, int step, int m0, int n0, int &m, int &n, float (&sum)[S::V]) {
+  constexpr int Parts = S::Split > 1 ? S::Split : S::WK;
+  int i = step * S::Consumers + (int)threadIdx.x, row = i / S::PerRow, col = i % S::PerRow * S::V;
+  m = m0 + row, n = n0 + col;
+  if ((S::Vectors % S::Consumers != 0 && i >= S::Vectors) || m >= S::M || n >= S::N)
+    return false;
+  loadRaw<S::V>(sum, partial + row * S::LdR + col);
+#pragma unroll
+  for (int other = 1; other < Parts; ++other) {
+    float more[S::V];
+    loadRaw<S::V>(more, partial + other * (S::RowsOut * S::LdR) + row * S::LdR + col);
+#pragma unroll
+    for (int v = 0; v < S::V; ++v)
+      sum[v] += more[v];
+  }
+  return true;
+}
+
 /// The warps that multiply: the wait, products, sums over warpgroups and cluster, epilogue.
 template <class C, class S, class Epilogue>
 __device__ __forceinline__ void consumeTile(unsigned char *shared, unsigned base, int tiles, int rank, int batch, int m0, int n0,
@@ -274,25 +294,21 @@ __device__ __forceinline__ void consumeTile(unsigned char *shared, unsigned base
     partial = reinterpret_cast<const float *>(shared + S::ReceiveOffset);
   } else
     consumersMeet<S::Consumers>();
-  constexpr int Parts = S::Split > 1 ? S::Split : S::WK; // of a sum
+  if constexpr (Ahead) {
 #pragma unroll
-  for (int step = 0; step < S::Steps; ++step) {
-    int i = step * S::Consumers + tid, row = i / S::PerRow, col = i % S::PerRow * S::V, m = m0 + row0 + row, n = n0 + col;
-    if ((S::Vectors % S::Consumers != 0 && i >= S::Vectors) || m >= S::M || n >= S::N)
-      continue;
-    float sum[S::V];
-    loadRaw<S::V>(sum, partial + row * S::LdR + col);
-#pragma unroll
-    for (int other = 1; other < Parts; ++other) {
-      float more[S::V];
-      loadRaw<S::V>(more, partial + other * (S::RowsOut * S::LdR) + row * S::LdR + col);
-#pragma unroll
-      for (int v = 0; v < S::V; ++v)
-        sum[v] += more[v];
+    for (int step = 0; step < S::Steps; ++step) {
+      float sum[S::V];
+      int m, n;
+      if (takeSum<S>(partial, step, m0 + row0, n0, m, n, sum))
+        E::finish(epilogue, batch, m, n, constants[step], inputs[step], sum);
     }
-    if constexpr (Ahead)
-      E::finish(epilogue, batch, m, n, constants[step], inputs[step], sum);
-    else {
+  } else {
+#pragma unroll 4
+    for (int step = 0; step < S::Steps; ++step) {
+      float sum[S::V];
+      int m, n;
+      if (!takeSum<S>(partial, step, m0 + row0, n0, m, n, sum))
+        continue;
       E::load(epilogue, batch, m, n, constants[0]);
       E::load(epilogue, batch, m, n, inputs[0]);
       E::finish(epilogue, batch, m, n, constants[0], inputs[0], sum);
