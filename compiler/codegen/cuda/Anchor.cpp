@@ -365,8 +365,8 @@ LogicalResult AnchorPrinter::printConv(kern::ConvOp op) {
   int64_t panel = shapeOf(op.getFilter())[2], sb = in[0] == 1 ? 0 : s[0];
   auto isOne = [](int64_t x) { return x == 1; };
   auto isZero = [](int64_t x) { return x == 0; };
-  bool isPixelwise =
-      !op.getScale() && k == in[3] && llvm::all_of(op.getStrides(), isOne) && llvm::all_of(op.getPads(), isZero) && s[1] == s[2] * in[2];
+  bool isPixelwise = !op.getScale() && k == in[3] && llvm::all_of(op.getStrides(), isOne) && llvm::all_of(op.getPads(), isZero) &&
+                     s[1] == s[2] * in[2];
   problem.isMappable = isPixelwise && isMappable(op.getInput(), *x, {sb, s[2]}, in[0], panel);
   TileChoice tile = chooseTile(problem, arch, name, tuning);
   if (tile.engine == Engine::TensorMaps) {
