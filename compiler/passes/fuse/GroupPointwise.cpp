@@ -92,7 +92,7 @@ private:
       return "read by an anchor, not as a strided view";
     if (llvm::any_of(homesOf(user), [&](int home) { return grouping.group(home).kind == GroupKind::Anchor; }))
       return "read by the region of an anchor";
-    if (isReduction(user) && cast<linalg::LinalgOp>(user).isDpsInit(use.operand))
+    if (isReduction(user) && !use.isCaptured && cast<linalg::LinalgOp>(user).isDpsInit(use.operand))
       return "the initial value of a reduction";
     return nullptr;
   }
