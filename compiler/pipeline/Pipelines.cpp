@@ -68,6 +68,7 @@ void addFusePasses(const CompileOptions &options, OpPassManager &manager) {
   addOptional(manager, options, createPropagateLayout());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  addOptional(manager, options, createNarrowPanels());
   addOptional(manager, options, createPairMatmuls());
   addOptional(manager, options, createMergeMatmuls());
   addOptional(manager, options, createAbsorbScales());
@@ -106,9 +107,9 @@ void addPlanPasses(const CompileOptions &options, OpPassManager &manager) {
 
 llvm::ArrayRef<StringRef> optionalPasses() {
   static constexpr StringRef passes[] = {
-      "fold-batch-norm", "form-layer-norm", "form-gelu",       "form-attention",          "propagate-layout",
-      "pair-matmuls",    "merge-matmuls",   "absorb-scales",   "vector-chains",           "fuse-epilogues",
-      "place-concats",   "place-slices",    "update-in-place", "mark-programmatic-edges",
+      "fold-batch-norm", "form-layer-norm", "form-gelu",     "form-attention",  "propagate-layout",
+      "narrow-panels",   "pair-matmuls",    "merge-matmuls", "absorb-scales",   "vector-chains",
+      "fuse-epilogues",  "place-concats",   "place-slices",  "update-in-place", "mark-programmatic-edges",
   };
   return passes;
 }

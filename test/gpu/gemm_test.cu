@@ -29,11 +29,11 @@ struct Config : ogc::GemmDefaults {
   };
 };
 
-template <class O, int P_, int BN_, int Warps_, int Split_, int V_, int Weights_> struct VectorConfig : ogc::GemvDefaults {
+template <class O, int P_, int BN_, int Warps_, int Split_, int V_, int Weights_, int Depth_> struct VectorConfig : ogc::GemvDefaults {
   using Element = typename O::Element;
   enum {
     Batch = O::Batch, M = O::M, N = O::N, K = O::K, ASb = O::SB, ASm = O::SM, ASk = O::SK, BLayout = O::Layout, P = P_, BSb = O::BB, BSk = O::BK_, BSn = O::BN_,
-    VecB = O::VecB, BN = BN_, Warps = Warps_, Split = Split_, V = V_, WeightsConstant = Weights_, SharedBytes = 232448
+    VecB = O::VecB, BN = BN_, Warps = Warps_, Depth = Depth_, Split = Split_, V = V_, WeightsConstant = Weights_, SharedBytes = 232448
   };
 };
 
@@ -87,11 +87,11 @@ template <class O, int Products, int P, int BM, int BN, int BK, int WM, int WN, 
   });
 }
 
-template <class O, int P, int BN, int Warps, int Split, int V, int Weights = 0> void gemvCase() {
-  using C = VectorConfig<O, P, BN, Warps, Split, V, Weights>;
+template <class O, int P, int BN, int Warps, int Split, int V, int Weights = 0, int Depth = 8> void gemvCase() {
+  using C = VectorConfig<O, P, BN, Warps, Split, V, Weights, Depth>;
   using S = ogc::GemvShape<C>;
   char what[96];
-  snprintf(what, sizeof what, "gemv bn%d w%d split%d v%d", BN, Warps, Split, V);
+  snprintf(what, sizeof what, "gemv bn%d w%d depth%d split%d v%d", BN, Warps, Depth, Split, V);
   check<O>(what, P, 2e-6, [](auto *a, auto *b, float *out, int *calls) {
     launch(gemvKernel<C>, (long long)Split * S::TilesN * C::Batch, S::Threads, S::Bytes, Split, 0, a, b, Recorder<V>{out, calls, (long long)C::M * C::N, C::N});
   });
@@ -148,6 +148,13 @@ template <class T> void vectors() {
   gemvCase<Operands<T, 2, 3, 50, 77, 1, 0, 1, 6, W>, 64, 64, 8, 2, 1, 0>();
   gemvCase<Operands<T, 2, 1, 51, 77, 1, 0, 1, 0, 1>, 64, 32, 8, 1, 1, 0>();
   gemvCase<Operands<T, 1, 5, 1, 7, 1, 0, 1, 0, 1, true>, 64, 16, 1, 1, 1, 0>();
+  // Several rounds of loads in flight, with and without a rest.
+  gemvCase<Operands<T, 1, 1, 200, 2048, 0, 0, 1, 0, W>, 64, 64, 32, 1, 1, 1>();
+  gemvCase<Operands<T, 1, 2, 130, 8192, 0, 3, 1, 0, W>, 64, 64, 16, 8, 2, 1, 4>();
+  gemvCase<Operands<T, 1, 1, 77, 1001, 0, 0, 1, 0, W>, 32, 16, 8, 1, 1, 1, 3>();
+  gemvCase<Operands<T, 1, 2, 96, 500, 1, 0, 1, 0, W>, 64, 32, 16, 2, 2, 0, 2>();
+  gemvCase<Operands<T, 1, 8, 40, 700, 0, 0, 1, 0, W>, 16, 16, 4, 2, 1, 1, 2>();
+  gemvCase<Operands<T, 2, 1, 35, 60, 1, 0, 1, 1, 1, true>, 64, 32, 3, 1, 1, 0, 2>();
 }
 
 } // namespace

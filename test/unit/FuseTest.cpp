@@ -307,10 +307,10 @@ private:
     if (shape(value).size() != 3)
       return {};
     Location loc = builder.getUnknownLoc();
-    int64_t n = 16 * pick(3) + 1 + pick(16), panels = (n + 15) / 16;
+    int64_t width = pick(2) ? 16 : 32, n = 16 * pick(3) + 1 + pick(16), panels = (n + width - 1) / width;
     auto result = type({shape(value)[0], shape(value)[1], n});
     auto product = [&] {
-      return ogc::kern::MatmulOp::create(builder, loc, result, value, constant({panels, shape(value)[2], 16}), false, true);
+      return ogc::kern::MatmulOp::create(builder, loc, result, value, constant({panels, shape(value)[2], width}), false, true);
     };
     Value gate = product(), up = product();
     AffineMap identity = builder.getMultiDimIdentityMap(3);
@@ -410,6 +410,7 @@ TEST_P(Fuse, KeepsValues) {
     manager.addNestedPass<func::FuncOp>(ogc::createPropagateLayout());
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
+    manager.addPass(ogc::createNarrowPanels());
     manager.addNestedPass<func::FuncOp>(ogc::createPairMatmuls());
     manager.addNestedPass<func::FuncOp>(ogc::createMergeMatmuls());
     manager.addNestedPass<func::FuncOp>(ogc::createFuseRegions());

@@ -84,6 +84,44 @@ TEST(Tuning, WhatDoesNotFitTheProblemIsNotTaken) {
   EXPECT_EQ(chooseTile(product, {8, 0}, "p", tuning).split, 1);
 }
 
+TEST(Gemv, TheRuleBalancesBlocksAndBytes) {
+  using Numbers = std::array<int, 4>; // columns, warps, depth, split
+  Tuning tuning;
+  auto rule = [&](int64_t n, int64_t k, int bytes, int vecB, int64_t panel = 64, CudaArch arch = hopper) {
+    GemvChoice choice = chooseGemv({1, 1, n, k, bytes}, vecB, panel, arch, "v", tuning);
+    return Numbers{choice.bn, choice.warps, choice.depth, choice.split};
+  };
+  EXPECT_EQ(rule(128256, 2048, 2, 8), (Numbers{64, 32, 8, 1}));
+  EXPECT_EQ(rule(2048, 8192, 2, 8), (Numbers{64, 16, 4, 8}));
+  EXPECT_EQ(rule(2048, 8192, 2, 8, 64, {8, 0}), (Numbers{64, 32, 8, 1})); // no clusters
+  EXPECT_EQ(rule(240, 960, 2, 8), (Numbers{16, 16, 8, 1}));               // few columns: more blocks
+  EXPECT_EQ(rule(1000, 768, 4, 1), (Numbers{32, 32, 8, 1}));              // single elements: no more columns than lanes
+  EXPECT_EQ(rule(5, 3, 4, 4), (Numbers{16, 4, 8, 1}));
+  // Panels of 16: narrow blocks, smaller ones where there are many.
+  EXPECT_EQ(rule(3072, 2048, 2, 8, 16), (Numbers{16, 16, 8, 1}));
+  EXPECT_EQ(rule(16384, 2048, 2, 8, 16), (Numbers{16, 8, 8, 1}));
+  EXPECT_EQ(rule(2048, 8192, 2, 8, 16), (Numbers{16, 16, 4, 2}));
+}
+
+TEST(Gemv, CandidatesAreLegalForAnyRows) {
+  for (int64_t rows : {1, 2, 8})
+    for (int vecB : {1, 4}) {
+      Tuning tuning;
+      tuning.collect = true;
+      TileProblem problem{1, rows, 1000, 4096, 4};
+      chooseGemv(problem, vecB, 64, hopper, "v", tuning);
+      ASSERT_GT(tuning.candidates.size(), 10u);
+      for (const Knobs &knobs : tuning.candidates) {
+        Tuning forced;
+        forced.forced = knobs;
+        GemvChoice choice = chooseGemv(problem, vecB, 64, hopper, "v", forced);
+        EXPECT_EQ(forced.chosen, knobs) << knobs.str();
+        EXPECT_LE(choice.bn / vecB, 32) << knobs.str();
+        EXPECT_LE(choice.sharedBytes(problem), 227 * 1024) << knobs.str();
+      }
+    }
+}
+
 TEST(Tuning, CandidatesBeginWithTheRuleAndAreAllLegal) {
   TileProblem mappable = product;
   mappable.isMappable = true;

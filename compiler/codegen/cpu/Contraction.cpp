@@ -67,15 +67,28 @@ SmallVector<Value> emitSteps(KernelFunction &kernel, const MicroTile &tile, Arra
   int64_t unroll = steps % 4 == 0 ? 4 : steps % 2 == 0 ? 2 : 1;
   if (tile.rows * tile.vectors >= 20)
     unroll = std::min<int64_t>(unroll, 2);
-  auto loop = scf::ForOp::create(kernel.builder, kernel.loc, kernel.constant(0), kernel.constant(steps), kernel.constant(unroll),
-                                 accumulators);
+  // A tile of one or two vectors would wait for each of its additions: unrolled steps have sums of their own.
+  bool isTiny = tile.rows * tile.vectors <= 2;
+  if (isTiny && steps % 8 == 0)
+    unroll = 8;
+  size_t size = accumulators.size();
+  SmallVector<Value> sums(accumulators);
+  for (int64_t set = 1; isTiny && set < unroll; ++set)
+    llvm::append_range(sums, zeroTile(kernel, tile));
+  auto loop =
+      scf::ForOp::create(kernel.builder, kernel.loc, kernel.constant(0), kernel.constant(steps), kernel.constant(unroll), sums);
   OpBuilder::InsertionGuard guard(kernel.builder);
   kernel.builder.setInsertionPointToStart(loop.getBody());
   SmallVector<Value> current(loop.getRegionIterArgs().begin(), loop.getRegionIterArgs().end());
   for (int64_t offset = 0; offset < unroll; ++offset)
-    emitStep(kernel, tile, current, rows, panel, loop.getInductionVar(), offset);
+    emitStep(kernel, tile, MutableArrayRef(current).slice(isTiny ? offset * size : 0, size), rows, panel, loop.getInductionVar(),
+             offset);
   scf::YieldOp::create(kernel.builder, kernel.loc, current);
-  return SmallVector<Value>(loop->result_begin(), loop->result_end());
+  kernel.builder.setInsertionPointAfter(loop);
+  SmallVector<Value> results(loop->result_begin(), loop->result_begin() + size);
+  for (size_t i = size; i < loop->getNumResults(); ++i)
+    results[i % size] = arith::AddFOp::create(kernel.builder, kernel.loc, results[i % size], loop->getResult(i));
+  return results;
 }
 
 FailureOr<Epilogue> Epilogue::create(KernelFunction &kernel, Operation *anchor, const MicroTile &tile) {

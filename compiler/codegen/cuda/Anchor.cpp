@@ -71,7 +71,7 @@ private:
   LogicalResult printMatmul(kern::MatmulOp op);
   /// `strides` are those of the rows: batch, m, k. `setB` fills the members of B, which lies in `layout`.
   LogicalResult printGemv(Value lhs, const Operand &a, std::array<int64_t, 3> strides, const Operand &b, StringRef layout,
-                          llvm::function_ref<void(Config &)> setB, const TileProblem &problem);
+                          llvm::function_ref<void(Config &)> setB, int vecB, int64_t panel, const TileProblem &problem);
   LogicalResult printConv(kern::ConvOp op);
   /// A product of rows, `strides` apart (batch, m), and panels of `panel` columns, whose operands are tensor maps.
   void printMapped(Value lhs, const Operand &rows, std::array<int64_t, 2> strides, const Operand &panels, int64_t panel,
@@ -96,6 +96,14 @@ private:
   void setProducts(Config &config, const Operand &operand, kern::MathMode math) {
     config.set("Products", operand.bytes == 4 && math == kern::MathMode::IEEE ? 3 : 1);
   }
+  /// The product of a matmul or of a convolution's images, as the templates see it.
+  static TileProblem problemOf(kern::MatmulOp op, const Operand &a, const Operand &b);
+  static TileProblem problemOf(kern::ConvOp op, const Operand &x);
+  bool isGemv(kern::ConvOp op, const TileProblem &problem) const;
+  /// The most accumulators that the template hands to an epilogue at once.
+  int mostLanes(Operation *anchor);
+  /// Elements of B that one load takes; loads run along n, or along k when B is transposed.
+  static int vectorOfB(kern::MatmulOp op, const Operand &b);
   /// Fills B's members; the strides of a batch that is repeated are zero.
   void setB(Config &config, kern::MatmulOp op, const Operand &b);
   /// True for panels that lie row-major in their buffer.
@@ -124,6 +132,7 @@ private:
   std::string header, config, call;
   LaunchShape launch;
   std::vector<TensorMap> maps;
+  int residentBlocks = 1; ///< of a multiprocessor: bounds the registers
 };
 
 } // namespace
@@ -175,43 +184,87 @@ static std::string join(ArrayRef<int64_t> extents) {
   return llvm::join(llvm::map_range(extents, [](int64_t extent) { return std::to_string(extent); }), "x");
 }
 
+/// True for a right operand whose elements lie along k, not n.
+static bool isTransposed(kern::MatmulOp op, const Operand &b) {
+  return !op.getPacked() && b.view.strides[op.getTransposeRhs() ? 2 : 1] == 1 &&
+         b.view.strides[op.getTransposeRhs() ? 1 : 2] != 1;
+}
+
+TileProblem AnchorPrinter::problemOf(kern::MatmulOp op, const Operand &a, const Operand &b) {
+  ArrayRef<int64_t> lhs = shapeOf(op.getLhs()), s = a.view.strides;
+  int vecA = a.vector(s[2], {lhs[0] == 1 ? 0 : s[0], s[1]});
+  return {lhs[0], lhs[1], shapeOf(op.getResult())[2], lhs[2], a.bytes, isTransposed(op, b), vecA * a.bytes < 4};
+}
+
+TileProblem AnchorPrinter::problemOf(kern::ConvOp op, const Operand &x) {
+  ArrayRef<int64_t> in = shapeOf(op.getInput()), result = shapeOf(op.getResult()), s = x.view.strides;
+  int vecA = x.vector(1, {in[0] == 1 ? 0 : s[0], s[1], s[2]}, in[3]);
+  return {in[0], result[1] * result[2], result[3], op.getKernel()[0] * op.getKernel()[1] * in[3], x.bytes,
+          false, vecA * x.bytes < 4};
+}
+
+/// One pixel of a pooled image: a row by a matrix.
+bool AnchorPrinter::isGemv(kern::ConvOp op, const TileProblem &problem) const {
+  ArrayRef<int64_t> in = shapeOf(op.getInput());
+  return in[1] * in[2] * problem.m == 1 && !op.getScale() && problem.k == in[3] && takesGemv(problem, in[0], arch);
+}
+
+int AnchorPrinter::mostLanes(Operation *anchor) {
+  // A thread sums the accumulators of a streamed product over all warps, so it gets as few as it can.
+  if (auto op = dyn_cast<kern::MatmulOp>(anchor)) {
+    std::optional<Operand> a = resolve(op.getLhs()), b = resolve(op.getRhs());
+    TileProblem problem = a && b ? problemOf(op, *a, *b) : TileProblem();
+    return a && b && takesGemv(problem, problem.m, arch) ? 1 : 8;
+  }
+  if (auto op = dyn_cast<kern::ConvOp>(anchor)) {
+    std::optional<Operand> x = resolve(op.getInput());
+    return x && isGemv(op, problemOf(op, *x)) ? 1 : 8;
+  }
+  auto depthwise = dyn_cast<kern::DepthwiseConvOp>(anchor);
+  return depthwise ? channelLanes(depthwise) : 8;
+}
+
+int AnchorPrinter::vectorOfB(kern::MatmulOp op, const Operand &b) {
+  if (op.getPacked())
+    return 16 / b.bytes;
+  int64_t sb = shapeOf(op.getRhs())[0] == 1 ? 0 : b.view.strides[0];
+  int64_t sk = b.view.strides[op.getTransposeRhs() ? 2 : 1], sn = b.view.strides[op.getTransposeRhs() ? 1 : 2];
+  return isTransposed(op, b) ? b.vector(sk, {sb, sn}) : b.vector(sn, {sb, sk});
+}
+
 void AnchorPrinter::setB(Config &out, kern::MatmulOp op, const Operand &b) {
   out.set("WeightsConstant", constant[b.argument]);
   if (op.getPacked()) {
     out.set("BLayout", 0);
     out.set("P", shapeOf(op.getRhs())[2]);
-    out.set("VecB", 16 / b.bytes);
+    out.set("VecB", vectorOfB(op, b));
     return;
   }
   int64_t sb = shapeOf(op.getRhs())[0] == 1 ? 0 : b.view.strides[0];
   int64_t sk = b.view.strides[op.getTransposeRhs() ? 2 : 1], sn = b.view.strides[op.getTransposeRhs() ? 1 : 2];
-  bool transposed = sk == 1 && sn != 1;
-  out.set("BLayout", transposed ? 2 : 1);
+  out.set("BLayout", isTransposed(op, b) ? 2 : 1);
   out.set("BSb", sb);
   out.set("BSk", sk);
   out.set("BSn", sn);
-  out.set("VecB", transposed ? b.vector(sk, {sb, sn}) : b.vector(sn, {sb, sk}));
+  out.set("VecB", vectorOfB(op, b));
 }
 
 LogicalResult AnchorPrinter::printMatmul(kern::MatmulOp op) {
   std::optional<Operand> a = resolve(op.getLhs()), b = resolve(op.getRhs());
   if (!a || !b || (op.getPacked() && !isDense(op.getRhs(), *b)))
     return unfit();
-  int64_t batch = shapeOf(op.getLhs())[0], m = shapeOf(op.getLhs())[1], k = shapeOf(op.getLhs())[2],
-          n = shapeOf(op.getResult())[2];
-  int64_t sk = op.getPacked() ? 0 : b->view.strides[op.getTransposeRhs() ? 2 : 1];
-  int64_t sn = op.getPacked() ? 1 : b->view.strides[op.getTransposeRhs() ? 1 : 2];
-  bool transposed = !op.getPacked() && sk == 1 && sn != 1;
+  TileProblem problem = problemOf(op, *a, *b);
+  auto [batch, m, n, k] = std::array{problem.batch, problem.m, problem.n, problem.k};
   ArrayRef<int64_t> s = a->view.strides;
   int64_t sb = batch == 1 ? 0 : s[0];
   int vecA = a->vector(s[2], {sb, s[1]});
-  TileProblem problem{batch, m, n, k, a->bytes, transposed, vecA * a->bytes < 4};
   problem.isMappable = op.getPacked() && s[2] == 1 && isMappable(op.getLhs(), *a, {sb, s[1]}, batch, shapeOf(op.getRhs())[2]);
   if (takesGemv(problem, m, arch))
     return printGemv(
-        op.getLhs(), *a, {sb, s[1], s[2]}, *b, op.getPacked() ? "panels" : "rows", [&](Config &out) { setB(out, op, *b); },
-        problem);
-  StringRef layout = op.getPacked() ? "panels" : transposed ? "transposed" : "rows";
+        op.getLhs(), *a, {sb, s[1], s[2]}, *b,
+        op.getPacked() ? "panels" + std::to_string(shapeOf(op.getRhs())[2]) : std::string("rows"),
+        [&](Config &out) { setB(out, op, *b); }, vectorOfB(op, *b), op.getPacked() ? shapeOf(op.getRhs())[2] : 64, problem);
+  StringRef layout = op.getPacked() ? "panels" : problem.transposed ? "transposed" : "rows";
   std::string name = "gemm " + productName(op.getLhs(), op.getMath()) + " " + join({batch, m, n, k}) + " " + layout.str() + " a" +
                      std::to_string(vecA);
   TileChoice tile = chooseTile(problem, arch, name, tuning);
@@ -274,10 +327,11 @@ void AnchorPrinter::printMapped(Value lhs, const Operand &rows, std::array<int64
 }
 
 LogicalResult AnchorPrinter::printGemv(Value lhs, const Operand &a, std::array<int64_t, 3> strides, const Operand &b,
-                                       StringRef layout, llvm::function_ref<void(Config &)> setB, const TileProblem &problem) {
+                                       StringRef layout, llvm::function_ref<void(Config &)> setB, int vecB, int64_t panel,
+                                       const TileProblem &problem) {
   auto [batch, m, n, k] = std::array{problem.batch, problem.m, problem.n, problem.k};
   std::string name = "gemv " + plainName(lhs) + " " + join({batch, m, n, k}) + " " + layout.str();
-  GemvChoice choice = chooseGemv(problem, std::max(epilogue.lanes, 16 / b.bytes), arch, name, tuning);
+  GemvChoice choice = chooseGemv(problem, vecB, panel, arch, name, tuning);
   int64_t sharedBytes = choice.sharedBytes(problem);
   Config out(kernel.getSymName().str() + "_Config", "GemvDefaults", elementName(lhs));
   for (auto [name, value] : {std::pair<StringRef, int64_t>{"Batch", batch},
@@ -289,6 +343,7 @@ LogicalResult AnchorPrinter::printGemv(Value lhs, const Operand &a, std::array<i
                              {"ASk", strides[2]},
                              {"BN", choice.bn},
                              {"Warps", choice.warps},
+                             {"Depth", choice.depth},
                              {"Split", choice.split},
                              {"V", epilogue.lanes},
                              {"SharedBytes", sharedBytes},
@@ -300,6 +355,7 @@ LogicalResult AnchorPrinter::printGemv(Value lhs, const Operand &a, std::array<i
   call = "ogc::gemv<" + kernel.getSymName().str() + "_Config>(" + a.pointer() + ", " + b.pointer() + ", " + epilogue.construct +
          ");";
   setLaunch(choice.split * divideCeil(n, choice.bn) * batch, 32 * choice.warps, choice.split, sharedBytes, choice);
+  residentBlocks = choice.residentBlocks(problem);
   return success();
 }
 
@@ -339,34 +395,32 @@ LogicalResult AnchorPrinter::printConv(kern::ConvOp op) {
   if (!x || !filter || !isDense(op.getFilter(), *filter) || (in[3] != 1 && x->view.strides[3] != 1))
     return unfit();
   ArrayRef<int64_t> s = x->view.strides;
-  int64_t m = result[1] * result[2], k = op.getKernel()[0] * op.getKernel()[1] * in[3];
   int vecA = x->vector(1, {in[0] == 1 ? 0 : s[0], s[1], s[2]}, in[3]);
   std::optional<Operand> scale = op.getScale() ? resolve(op.getScale()) : Operand();
   if (!scale || (op.getScale() && in[3] != 1 && scale->view.strides[3] != 1))
     return unfit();
-  TileProblem problem{in[0], m, result[3], k, x->bytes, false, vecA * x->bytes < 4, op.getScale() != nullptr};
+  TileProblem problem = problemOf(op, *x);
   auto setPanels = [&](Config &out) {
     out.set("P", shapeOf(op.getFilter())[2]);
     out.set("WeightsConstant", constant[filter->argument]);
   };
-  // One pixel of a pooled image: a row by a matrix.
-  if (in[1] * in[2] * m == 1 && !op.getScale() && k == in[3] && takesGemv(problem, in[0], arch))
+  if (isGemv(op, problem))
     return printGemv(
-        op.getInput(), *x, {in[0] == 1 ? 0 : s[0], 0, 1}, *filter, "panels",
+        op.getInput(), *x, {in[0] == 1 ? 0 : s[0], 0, 1}, *filter, "panels" + std::to_string(shapeOf(op.getFilter())[2]),
         [&](Config &out) {
           out.set("BLayout", 0);
           out.set("VecB", 16 / filter->bytes);
           setPanels(out);
         },
-        problem);
+        16 / filter->bytes, shapeOf(op.getFilter())[2], problem);
   std::string name = "conv " + productName(op.getInput(), op.getMath()) + " " +
                      windowName(in, result, op.getKernel(), op.getStrides(), op.getDilations()) + " a" + std::to_string(vecA);
   // A filter of one tap that meets every pixel: the pixels are rows of a matrix.
   int64_t panel = shapeOf(op.getFilter())[2], sb = in[0] == 1 ? 0 : s[0];
   auto isOne = [](int64_t x) { return x == 1; };
   auto isZero = [](int64_t x) { return x == 0; };
-  bool isPixelwise = !op.getScale() && k == in[3] && llvm::all_of(op.getStrides(), isOne) && llvm::all_of(op.getPads(), isZero) &&
-                     s[1] == s[2] * in[2];
+  bool isPixelwise = !op.getScale() && problem.k == in[3] && llvm::all_of(op.getStrides(), isOne) &&
+                     llvm::all_of(op.getPads(), isZero) && s[1] == s[2] * in[2];
   problem.isMappable = isPixelwise && isMappable(op.getInput(), *x, {sb, s[2]}, in[0], panel);
   TileChoice tile = chooseTile(problem, arch, name, tuning);
   if (tile.engine == Engine::TensorMaps) {
@@ -500,8 +554,7 @@ LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
 
 FailureOr<KernelText> AnchorPrinter::print(Operation *anchor) {
   bool merged = isa<kern::ConvOp, kern::DepthwiseConvOp>(anchor);
-  auto depthwise = dyn_cast<kern::DepthwiseConvOp>(anchor);
-  FailureOr<Epilogue> printed = printEpilogue(kernel, anchor, merged, depthwise ? channelLanes(depthwise) : 8, fits);
+  FailureOr<Epilogue> printed = printEpilogue(kernel, anchor, merged, mostLanes(anchor), fits);
   if (failed(printed))
     return failure();
   epilogue = std::move(*printed);
@@ -523,7 +576,8 @@ FailureOr<KernelText> AnchorPrinter::print(Operation *anchor) {
   text.cost = 4;
   std::string cluster = launch.cluster > 1 ? "__cluster_dims__(" + std::to_string(launch.cluster) + ", 1, 1) " : "";
   text.source = config + epilogue.functor + "extern \"C\" __global__ void " + cluster + "__launch_bounds__(" +
-                std::to_string(launch.block) + ") " + text.name + "(" + *parameters + ") {\n  " + call + "\n}\n";
+                std::to_string(launch.block) + (residentBlocks > 1 ? ", " + std::to_string(residentBlocks) : "") + ") " +
+                text.name + "(" + *parameters + ") {\n  " + call + "\n}\n";
   return text;
 }
 

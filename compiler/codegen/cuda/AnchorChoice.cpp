@@ -176,43 +176,87 @@ TileChoice chooseTile(const TileProblem &problem, CudaArch arch, std::string nam
 }
 
 int64_t GemvChoice::sharedBytes(const TileProblem &problem) const {
-  return alignTo(problem.m * divideCeil(problem.k, split) * 4, 16) + warps * problem.m * bn * 4 +
-         (split > 1 ? split * problem.m * bn * 4 : 0);
+  int64_t stride = warps % 4 != 0 ? warps : (warps / 4 | 1) * 4; // of a column's partial sums
+  int64_t rows = problem.m <= 2 ? 0 : alignTo(problem.m * divideCeil(problem.k, split) * 4, 16);
+  return rows + problem.m * bn * stride * 4 + (split > 1 ? split * problem.m * bn * 4 : 0);
 }
 
-static GemvChoice gemvRule(const TileProblem &problem, CudaArch arch) {
+int GemvChoice::residentBlocks(const TileProblem &problem) const {
+  if (problem.m > 1)
+    return 1;
+  // A load in flight takes four registers, everything else of a single row some 30.
+  int registers = depth <= 4 ? 42 : depth <= 8 ? 64 : 128;
+  return std::max(1, 65536 / (32 * warps * registers));
+}
+
+/// Measured in the graph of a decoder with a billion weights, f16.
+static GemvChoice gemvRule(const TileProblem &problem, int vecB, int64_t panel, CudaArch arch) {
+  constexpr int64_t multiprocessors = 132, panelBytes = 256 * 1024;
   GemvChoice choice;
-  int64_t blocks = divideCeil(problem.n, choice.bn) * problem.batch;
-  if (arch.hasClusters())
-    for (int split = 2; split <= 8 && blocks * choice.split < 128; split *= 2)
-      if (problem.k / split >= 256)
-        choice.split = split;
+  choice.trigger = Trigger::Start;
+  choice.bn = static_cast<int>(std::min<int64_t>({panel, 64, 32 * vecB}));
+  auto blocks = [&] { return int64_t(divideCeil(problem.n, choice.bn)) * problem.batch * choice.split; };
+  auto blockBytes = [&] { return problem.k * choice.bn * problem.bytes / choice.split; };
+  // Whole panels are what memory likes best; small matrices rather have more blocks.
+  while (choice.bn > 16 && choice.bn > vecB && blockBytes() <= panelBytes && blocks() < 32)
+    choice.bn /= 2;
+  // What one block streams while the others do as much: narrow ones come and go.
+  bool isNarrow = choice.bn <= 16;
+  int64_t mostBytes = isNarrow ? panelBytes / 2 : panelBytes;
+  if (isNarrow)
+    choice.warps = blocks() >= 4 * multiprocessors ? 8 : 16;
+  if (blockBytes() > mostBytes && blocks() < 2 * multiprocessors && arch.hasClusters()) {
+    while (choice.split < 8 && blockBytes() > panelBytes / 2)
+      choice.split *= 2;
+    choice.depth = 4;
+    choice.warps = 16;
+  }
+  // Some steps a warp, and room for the rows and the sums.
+  int64_t rowsOfWarp = 32 / (choice.bn / vecB);
+  while (choice.warps > 4 && problem.k < choice.split * choice.warps * rowsOfWarp * 3)
+    choice.warps /= 2;
+  while (choice.warps > 8 && choice.sharedBytes(problem) > 100 * 1024)
+    choice.warps /= 2;
   return choice;
 }
 
 bool takesGemv(const TileProblem &problem, int64_t rows, CudaArch arch) {
   return rows <= (problem.bytes == 4 ? 8 : 2) && !problem.transposed &&
-         gemvRule(problem, arch).sharedBytes(problem) <= std::min<int64_t>(200 * 1024, mostSharedBytes(arch));
+         gemvRule(problem, 16 / problem.bytes, 64, arch).sharedBytes(problem) <=
+             std::min<int64_t>(200 * 1024, mostSharedBytes(arch));
 }
 
-GemvChoice chooseGemv(const TileProblem &problem, int lanes, CudaArch arch, std::string name, Tuning &tuning) {
+GemvChoice chooseGemv(const TileProblem &problem, int vecB, int64_t panel, CudaArch arch, std::string name, Tuning &tuning) {
   auto isLegal = [&](const GemvChoice &c) {
-    bool hasColumns = c.bn >= lanes && c.bn % lanes == 0 && llvm::isPowerOf2_32(c.bn / lanes) && c.bn / lanes <= 32;
-    return isLegalSplit(c.split, arch) && hasColumns && c.warps >= 1 && c.warps <= 32 &&
+    bool hasColumns = c.bn >= vecB && c.bn <= 256 && c.bn % vecB == 0 && llvm::isPowerOf2_32(c.bn) && c.bn / vecB <= 32;
+    return isLegalSplit(c.split, arch) && hasColumns && c.warps >= 1 && c.warps <= 32 && c.depth >= 1 && c.depth <= 16 &&
            fitsShared(c.sharedBytes(problem), c, arch);
   };
   auto candidates = [&] {
     std::vector<GemvChoice> all;
-    for (int bn : {16, 32, 64})
-      for (int warps : {4, 8, 16})
-        for (int split : {1, 2, 4, 8}) {
-          GemvChoice choice{{}, bn, warps, split};
-          if (isLegal(choice) && (split == 1 || problem.k / split >= 128))
-            all.push_back(choice);
-        }
+    auto add = [&](int bn, int warps, int depth, std::initializer_list<int> splits) {
+      for (int split : splits) {
+        GemvChoice choice{{}, bn, warps, depth, split};
+        if (isLegal(choice) && (split == 1 || problem.k / split >= 128))
+          all.push_back(choice);
+      }
+    };
+    if (panel > 16) {
+      add(64, 32, 8, {1, 2, 4, 8});
+      add(64, 16, 8, {1, 2, 4});
+      add(64, 16, 4, {1, 4, 8});
+      add(32, 32, 4, {1, 2});
+      add(32, 16, 8, {1, 2});
+      add(32, 8, 8, {1, 4});
+    }
+    add(16, 32, 2, {1});
+    add(16, 16, 8, {1, 2});
+    add(16, 16, 4, {1, 2, 4});
+    add(16, 8, 16, {1});
+    add(16, 8, 8, {1, 2});
     return all;
   };
-  return choose(tuning, std::move(name), gemvRule(problem, arch), isLegal, candidates);
+  return choose(tuning, std::move(name), gemvRule(problem, vecB, panel, arch), isLegal, candidates);
 }
 
 int64_t AttentionChoice::sharedBytes(const AttentionProblem &problem) const {

@@ -53,11 +53,13 @@ TileChoice chooseTile(const TileProblem &problem, CudaArch arch, std::string nam
 
 /// `ogc::gemv`.
 struct GemvChoice : LaunchPolicy {
-  int bn = 32, warps = 8, split = 1;
+  int bn = 64, warps = 32, depth = 8, split = 1; ///< depth: loads that a lane has in flight
 
   int64_t sharedBytes(const TileProblem &problem) const;
+  /// Blocks that shall find room on a multiprocessor: bounds the registers of a thread.
+  int residentBlocks(const TileProblem &problem) const;
   template <typename Visitor> void visit(Visitor &&visit) {
-    visit("bn", bn), visit("warps", warps), visit("split", split);
+    visit("bn", bn), visit("warps", warps), visit("depth", depth), visit("split", split);
     visitPolicy(visit);
   }
 };
@@ -65,8 +67,8 @@ struct GemvChoice : LaunchPolicy {
 /// True for products of few rows, which stream the matrix: with 16-bit elements tensor cores are faster from three rows on.
 /// `rows` are those that meet one matrix.
 bool takesGemv(const TileProblem &problem, int64_t rows, CudaArch arch);
-/// `lanes` is the vector of B's loads and of the epilogue, which BN has to be a multiple of.
-GemvChoice chooseGemv(const TileProblem &problem, int lanes, CudaArch arch, std::string name, Tuning &tuning);
+/// `vecB` elements of B are one load; `panel` columns of a row lie side by side.
+GemvChoice chooseGemv(const TileProblem &problem, int vecB, int64_t panel, CudaArch arch, std::string name, Tuning &tuning);
 
 /// `rows` query rows (queries times heads of a group) for each of `groups` key heads; `keys` keys.
 struct AttentionProblem {

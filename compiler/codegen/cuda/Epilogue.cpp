@@ -282,9 +282,8 @@ FailureOr<Epilogue> printEpilogue(kern::KernelOp kernel, Operation *anchor, bool
   Domain domain(anchor);
   int parts = static_cast<int>(domain.split.count);
   unsigned numIndices = merged ? domain.shape.size() - 1 : domain.shape.size();
-  fits = parts <= mostLanes && (parts == 1 ? staysInPlace(domain.result) : llvm::all_of(domain.split.parts, [](const auto &part) {
-           return staysInPlace(part.value);
-         }));
+  fits = (parts == 1 ? staysInPlace(domain.result)
+                     : llvm::all_of(domain.split.parts, [](const auto &part) { return staysInPlace(part.value); }));
   if (!fits)
     return failure();
   KernelBody element(kernel, extraTypes(kernel.getContext(), numIndices, parts));
@@ -293,7 +292,7 @@ FailureOr<Epilogue> printEpilogue(kern::KernelOp kernel, Operation *anchor, bool
 
   Value innermost = element.extra(numIndices - 1);
   ValueRange accumulators = element.extras(numIndices, parts);
-  int lanes = mostLanes / parts;
+  int lanes = std::max(1, mostLanes / parts);
   for (; lanes > 1; lanes /= 2)
     if (domain.shape.back() % lanes == 0 &&
         LaneAnalysis(element.getBlock(), innermost, accumulators, lanes).canWiden(element.getBlock(), /*strictLoads=*/false))

@@ -1,6 +1,7 @@
 //===- PairMatmuls.cpp - two products that meet in one operation ----------===//
 #include "compiler/passes/fuse/ConstantOps.h"
 #include "compiler/passes/fuse/Grouping.h"
+#include "compiler/passes/fuse/Panels.h"
 #include "compiler/passes/fuse/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -97,22 +98,9 @@ private:
                                                     fuse::ConstantOps::hoist(builder, part),
                                                     ArrayRef<ReassociationIndices>{{0}, {1}, {2, 3}}));
     Value mixed = tensor::ConcatOp::create(builder, loc, 3, parts);
-    // A row of a panel has become two: the first half of the columns, and the second.
     mixed = tensor::CollapseShapeOp::create(builder, loc, type({panels, k, 2 * width}), mixed,
                                             ArrayRef<ReassociationIndices>{{0}, {1}, {2, 3}});
-    mixed = tensor::ExpandShapeOp::create(builder, loc, type({panels, k, 2, width}), mixed,
-                                          ArrayRef<ReassociationIndices>{{0}, {1}, {2, 3}});
-    Value empty = tensor::EmptyOp::create(builder, loc, ArrayRef<int64_t>{panels, 2, k, width}, element);
-    mixed = linalg::TransposeOp::create(builder, loc, mixed, empty, ArrayRef<int64_t>{0, 2, 1, 3})->getResult(0);
-    mixed = tensor::CollapseShapeOp::create(builder, loc, type({2 * panels, k, width}), mixed,
-                                            ArrayRef<ReassociationIndices>{{0, 1}, {2}, {3}});
-    int64_t needed = llvm::divideCeil(columns, width);
-    if (needed == 2 * panels)
-      return mixed;
-    // Columns past the last one fill a panel of their own.
-    SmallVector<OpFoldResult> zeros(3, builder.getIndexAttr(0)), ones(3, builder.getIndexAttr(1)),
-        sizes{builder.getIndexAttr(needed), builder.getIndexAttr(k), builder.getIndexAttr(width)};
-    return tensor::ExtractSliceOp::create(builder, loc, mixed, zeros, sizes, ones);
+    return fuse::splitPanels(builder, loc, mixed, width, columns);
   }
 
   Block &block;

@@ -35,6 +35,22 @@ def PropagateLayout : Pass<"ogc-propagate-layout", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect"];
 }
 
+def NarrowPanels : Pass<"ogc-narrow-panels", "::mlir::ModuleOp"> {
+  let summary = "panels of 16 columns for weights that only few rows meet";
+  let description = [{
+    A product of one or two rows streams its weight: each block reads all rows of its columns, and memory is fastest when these lie in one piece.
+    Weights in panels of 32 or 64 columns are cut to panels of 16, so that such blocks are small and many. A weight that any product of the module (any
+    graph ID) meets with more rows keeps its width, because it is stored once.
+
+    ```mlir
+    %y = kern.matmul %x, %w {packed} : (tensor<1x1x32xf32>, tensor<2x32x64xf32>) -> tensor<1x1x128xf32>
+    // becomes, with a constant %v of the same columns
+    %y = kern.matmul %x, %v {packed} : (tensor<1x1x32xf32>, tensor<8x32x16xf32>) -> tensor<1x1x128xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def PairMatmuls : Pass<"ogc-pair-matmuls", "::mlir::func::FuncOp"> {
   let summary = "make one product of two that meet in an element-wise operation";
   let description = [{

@@ -5,7 +5,8 @@
 // CHECK: // kernel gemm: grid {{[0-9]+}}, block {{[0-9]+}}, cluster 1, shared {{[0-9]+}}
 // CHECK-NEXT: //   tensor map of argument 0: offset 0, extents [64, 128, 12, 1], strides [768, 64, 98304], box [64, {{[0-9]+}}, {{[1-4]}}, 1]
 // CHECK-NEXT: //   tensor map of argument 1: offset 0, extents [64, 768, 48], strides [64, 49152], box [64, {{[0-9]+}}, 1]
-// CHECK: // kernel gemv: grid 64, block 256, cluster 2, shared 2816
+// CHECK: // kernel gemv: grid 32, block 1024, cluster 1, shared 4608
+// CHECK: // kernel long: grid 128, block 512, cluster 8, shared 7168
 // CHECK: // kernel gated: grid {{[0-9]+}}, block {{[0-9]+}}, cluster {{[0-9]+}}, shared {{[0-9]+}}
 // CHECK: // kernel conv: grid {{[0-9]+}}, block {{[0-9]+}}, cluster 1, shared {{[0-9]+}}
 // CHECK: // kernel dw: grid 56, block 128, cluster 1, shared 0
@@ -22,7 +23,8 @@
 
 // Without clusters, no split of K over blocks, and less shared memory.
 // AMPERE: // kernel gemm: grid {{[0-9]+}}, block {{[0-9]+}}, cluster 1, shared {{[0-9]+}}
-// AMPERE: // kernel gemv: grid 32, block 256, cluster 1
+// AMPERE: // kernel gemv: grid 32, block 1024, cluster 1
+// AMPERE: // kernel long: grid 16, block 1024, cluster 1
 // AMPERE: // kernel gated: grid {{[0-9]+}}, block {{[0-9]+}}, cluster 1
 // AMPERE-NOT: Engine = {{[12]}}
 // AMPERE-NOT: __cluster_dims__
@@ -67,16 +69,37 @@ kern.kernel @gemm attributes {schedule = #kern.schedule<matmul>, ogc.constant_ar
   kern.yield %2 : tensor<128x48x64xf16>
 } loc("node gemm1 (Gemm)")
 
-// One row: the matrix is streamed, K split over a cluster of two.
+// One row: the matrix is streamed, and a thread sums one column. A block has whole rows of panels, or fewer columns where the blocks would be too few.
 // CHECK: struct gemv_Config : ogc::GemvDefaults {
-// CHECK: WeightsConstant = 0, BLayout = 1, BSb = 0, BSk = 1000, BSn = 1, VecB = 4
-// CHECK: __cluster_dims__(2, 1, 1) __launch_bounds__(256) gemv(
+// CHECK: BN = 32, Warps = 32, Depth = 8, Split = 1, V = 1, {{.*}}WeightsConstant = 0, BLayout = 1, BSb = 0, BSk = 1000, BSn = 1, VecB = 4 };
+// CHECK: void operator()(int i0, int i1, int i2, const float (&acc)[1]) const {
+// CHECK: __launch_bounds__(1024) gemv(
 // CHECK-NEXT: ogc::gemv<gemv_Config>(p0, p1, gemv_Epilogue{p2});
 kern.kernel @gemv attributes {schedule = #kern.schedule<matmul>} {
 ^bb0(%x: tensor<1x1x768xf32>, %w: tensor<1x768x1000xf32>):
   %acc = kern.matmul %x, %w : (tensor<1x1x768xf32>, tensor<1x768x1000xf32>) -> tensor<1x1x1000xf32>
   kern.yield %acc : tensor<1x1x1000xf32>
 } loc("node gemv (Gemm)")
+
+// More than a multiprocessor can stream while the others do as much: K is split over a cluster, and registers leave room for other blocks.
+// CHECK: struct long_Config : ogc::GemvDefaults {
+// CHECK: BN = 64, Warps = 16, Depth = 4, Split = 8, V = 2, {{.*}}Trigger = 0, WeightsConstant = 1, BLayout = 0, P = 64, VecB = 8 };
+// CHECK: void operator()(int i0, int i1, int i2, const float (&acc)[2]) const {
+// CHECK: __cluster_dims__(8, 1, 1) __launch_bounds__(512, 3) long(
+kern.kernel @long attributes {schedule = #kern.schedule<matmul>, ogc.constant_args = array<i64: 1>} {
+^bb0(%x: tensor<1x1x8192xf16>, %w: tensor<16x8192x64xf16>):
+  %acc = kern.matmul %x, %w {packed} : (tensor<1x1x8192xf16>, tensor<16x8192x64xf16>) -> tensor<1x1x1024xf32>
+  %a = tensor.extract_slice %acc[0, 0, 0] [1, 1, 512] [1, 1, 2] : tensor<1x1x1024xf32> to tensor<1x1x512xf32>
+  %b = tensor.extract_slice %acc[0, 0, 1] [1, 1, 512] [1, 1, 2] : tensor<1x1x1024xf32> to tensor<1x1x512xf32>
+  %e = tensor.empty() : tensor<1x1x512xf16>
+  %0 = linalg.generic {indexing_maps = [#id3, #id3, #id3], iterator_types = ["parallel","parallel","parallel"]} ins(%a, %b : tensor<1x1x512xf32>, tensor<1x1x512xf32>) outs(%e : tensor<1x1x512xf16>) {
+  ^bb1(%f: f32, %g: f32, %o: f16):
+    %s = arith.mulf %f, %g : f32
+    %t = arith.truncf %s : f32 to f16
+    linalg.yield %t : f16
+  } -> tensor<1x1x512xf16>
+  kern.yield %0 : tensor<1x1x512xf16>
+} loc("node long (Mul)")
 
 // Two products with alternating columns: four elements of both in eight accumulators, stored where their part has them.
 // CHECK: struct gated_Config : ogc::GemmDefaults {

@@ -1,7 +1,9 @@
 //===- gemv.cuh - matrix product with few rows ----------------------------===//
 //
 // Streams B once. The lanes of a warp cover some consecutive rows k of B (BN / VecB lanes a row), the warps and the cluster split
-// K, and the partial sums meet by shuffles, in shared memory and in distributed shared memory. Products are f32 multiply-adds.
+// K. Constant weights are on their way before the wait, a lane has Depth loads in flight. With one or two rows of A a lane reads
+// the elements that it needs itself, each element once a row of lanes; more rows go through shared memory. Partial sums meet by
+// shuffles that leave each lane fewer columns, in shared memory and in distributed shared memory. Products are f32 multiply-adds.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OGC_DEVICE_GEMV_CUH
@@ -29,6 +31,7 @@ struct GemvDefaults {
     Trigger = 1,
     BN = 32,
     Warps = 8,
+    Depth = 8,
     Split = 1,
     SharedBytes = 0
   };
@@ -51,9 +54,18 @@ template <class C> struct GemvShape {
     Slice = (K + Split - 1) / Split,
     Steps = (Slice + RowsPerStep - 1) / RowsPerStep,
     TilesN = (N + BN - 1) / BN,
-    Unroll = Vec * (int)sizeof(typename C::Element) >= 16 ? 8 : 4,
-    PartialOffset = (M * Slice * 4 + 15) / 16 * 16,
-    ReceiveOffset = PartialOffset + Warps * M * BN * 4,
+    /// Loads in flight, as even as possible over the rounds that the slice takes.
+    Rounds = (Steps + C::Depth - 1) / C::Depth,
+    InFlight = (Steps + Rounds - 1) / Rounds,
+    /// Every lane has an element of B in every step.
+    IsExact = Slice * Split == K && InFlight * Rounds * RowsPerStep == Slice,
+    ReadsDirectly = M <= 2,
+    /// Partial sums of a column lie side by side, columns apart from each other by an odd number of 16 bytes.
+    Stride = Warps < 4                ? Warps
+             : Warps / 4 * 4 == Warps ? (Warps / 4 | 1) * 4
+                                      : Warps,
+    PartialOffset = ReadsDirectly ? 0 : (M * Slice * 4 + 15) / 16 * 16,
+    ReceiveOffset = PartialOffset + M * BN * Stride * 4,
     Bytes = ReceiveOffset + (Split > 1 ? Split * M * BN * 4 : 0)
   };
   static_assert(BN % Vec == 0 && LanesPerRow <= 32 && 32 % LanesPerRow == 0, "lanes do not cover rows of B");
@@ -61,26 +73,62 @@ template <class C> struct GemvShape {
                 "V does not divide the columns, or SharedBytes is too small");
 };
 
-/// Vec elements of row k of B from column n; columns past N read as zero.
-template <class C, class T>
-__device__ __forceinline__ void loadWeights(T (&dst)[C::VecB], const T *__restrict__ b, int k, int n, bool in) {
-  constexpr int Vec = C::VecB, P = C::P;
+/// VecB elements of B at p, which are those from column n on, as they lie in memory; columns past N read as zero.
+template <class C, bool IsAhead, class T> __device__ __forceinline__ auto loadWeights(const T *p, int n, bool in) {
+  constexpr int Vec = C::VecB, Columns = divUp(C::N, C::P) * C::P, Bytes = Vec * (int)sizeof(T);
+  constexpr long long Sn = C::BSn;
+  typename Word<Bytes>::Type word = {};
   if constexpr (C::BLayout == 0) {
-    if (in && n < divUp(C::N, P) * P)
-      loadRaw<Vec>(dst, b + ((long long)(n / P) * C::K * P + (long long)k * P + n % P));
-    else
-#pragma unroll
-      for (int v = 0; v < Vec; ++v)
-        dst[v] = T{};
+    if (in && (Columns % C::BN == 0 || n < Columns))
+      word = loadStream<Bytes, IsAhead>(p);
+  } else if (in && Vec > 1 && n + Vec <= C::N) {
+    word = loadStream<Bytes, IsAhead>(p);
   } else {
-    constexpr long long Sk = (long long)C::BSk < 0 ? (long long)C::N : (long long)C::BSk, Sn = C::BSn;
-    if (in && Vec > 1 && n + Vec <= C::N)
-      loadRaw<Vec>(dst, b + (k * Sk + n));
-    else
+    T single[Vec];
 #pragma unroll
-      for (int v = 0; v < Vec; ++v)
-        dst[v] = in && n + v < C::N ? b[k * Sk + (n + v) * Sn] : T{};
+    for (int v = 0; v < Vec; ++v)
+      single[v] = in && n + v < C::N ? p[v * Sn] : T{};
+    memcpy(&word, single, Bytes);
   }
+  return word;
+}
+
+/// Sums `a` over the lanes that differ in bits of at least Last. Each step hands half of the columns to the other lane; what is
+/// left are Width columns, from `first` on, of which one lane of each set of equal lanes is `isOwner`.
+template <int Width, int Delta, int Last, int N>
+__device__ __forceinline__ void reduceLanes(float (&a)[N], int lane, int &first, bool &isOwner) {
+  if constexpr (Delta >= Last) {
+    bool isUpper = lane & Delta;
+    if constexpr (Width > 1) {
+#pragma unroll
+      for (int i = 0; i < Width / 2; ++i) {
+        float sent = isUpper ? a[i] : a[i + Width / 2], kept = isUpper ? a[i + Width / 2] : a[i];
+        a[i] = kept + __shfl_xor_sync(0xffffffffu, sent, Delta);
+      }
+      first += isUpper ? Width / 2 : 0;
+    } else {
+      a[0] += __shfl_xor_sync(0xffffffffu, a[0], Delta);
+      isOwner &= !isUpper;
+    }
+    reduceLanes<Width / 2 < 1 ? 1 : Width / 2, Delta / 2, Last>(a, lane, first, isOwner);
+  }
+}
+
+/// The sum of a column over the warps.
+template <class S> __device__ __forceinline__ float sumWarps(const float *partial) {
+  float sum = 0.f;
+  if constexpr (S::Stride % 4 == 0) {
+#pragma unroll
+    for (int warp = 0; warp < S::Warps; warp += 4) {
+      float4 four = *reinterpret_cast<const float4 *>(partial + warp);
+      sum += (four.x + four.y) + (four.z + four.w);
+    }
+  } else {
+#pragma unroll
+    for (int warp = 0; warp < S::Warps; ++warp)
+      sum += partial[warp];
+  }
+  return sum;
 }
 
 template <class C, class Epilogue>
@@ -88,14 +136,13 @@ __device__ __forceinline__ void gemv(const typename C::Element *__restrict__ a, 
                                      const Epilogue &epilogue) {
   using T = typename C::Element;
   using S = GemvShape<C>;
-  constexpr int Vec = S::Vec, M = S::M, BN = S::BN;
+  constexpr int Vec = S::Vec, M = S::M, BN = S::BN, U = S::InFlight;
   int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5;
   int block = blockIdx.x, rank = block % S::Split;
   block /= S::Split;
   int n0 = block % S::TilesN * BN, batch = block / S::TilesN;
   int first = rank * S::Slice, depth = most(0, least(S::Slice, C::K - first));
   int row = warp * S::RowsPerWarp + lane / S::LanesPerRow, col = lane % S::LanesPerRow * Vec;
-  const T *weights = b + (C::BLayout == 0 ? 0ll : (long long)C::BSb * batch);
   unsigned char *shared = sharedBase();
   float *x = reinterpret_cast<float *>(shared), *partial = reinterpret_cast<float *>(shared + S::PartialOffset);
 
@@ -103,90 +150,123 @@ __device__ __forceinline__ void gemv(const typename C::Element *__restrict__ a, 
     launchDependents();
   if constexpr (S::Split > 1)
     clusterArriveRelaxed();
-  constexpr int U = least(S::Unroll, S::Steps);
-  T w[U][Vec];
-  auto fetch = [&](int base) {
+  // Pointers to the first row of a round; a step is a constant distance.
+  constexpr long long Sk = C::BLayout == 0 ? (long long)C::P : (long long)C::BSk < 0 ? (long long)C::N : (long long)C::BSk;
+  constexpr long long StepB = S::RowsPerStep * Sk, StepA = S::RowsPerStep * (long long)C::ASk;
+  int n = n0 + col, k = row;
+  const T *weights =
+      b + (first + row) * Sk +
+      (C::BLayout == 0 ? (long long)(n / C::P) * C::K * C::P + n % C::P : (long long)C::BSb * batch + (long long)C::BSn * n);
+  typename Word<Vec *(int)sizeof(T)>::Type words[U];
+  auto isIn = [&](int step) { return S::IsExact || k + step * S::RowsPerStep < depth; };
+  auto fetchAll = [&] {
 #pragma unroll
-    for (int u = 0; u < U; ++u) {
-      int k = (base + u) * S::RowsPerStep + row;
-      loadWeights<C>(w[u], weights, first + k, n0 + col, k < depth);
-    }
+    for (int u = 0; u < U; ++u)
+      words[u] = loadWeights<C, C::WeightsConstant>(weights + u * StepB, n, isIn(u));
   };
   if constexpr (C::WeightsConstant)
-    fetch(0);
+    fetchAll();
   wait();
   if constexpr (C::Trigger == 1)
     launchDependents();
   constexpr long long Sm = (long long)C::ASm < 0 ? (long long)C::K : (long long)C::ASm;
+  const T *rows = a + (long long)C::ASb * batch + (long long)C::ASk * first;
+  const T *own = rows + (long long)C::ASk * row;
+  T factors[S::ReadsDirectly ? U : 1][M];
+  auto fetchFactors = [&](int u, int step) {
+    if constexpr (S::ReadsDirectly)
 #pragma unroll
-  for (int m = 0; m < M; ++m)
-    for (int k = tid; k < depth; k += S::Threads)
-      x[m * S::Slice + k] = toFloat(a[(long long)C::ASb * batch + Sm * m + (long long)C::ASk * (first + k)]);
+      for (int m = 0; m < M; ++m)
+        factors[u][m] = isIn(step) ? own[Sm * m + step * StepA] : T{};
+  };
+  if constexpr (S::ReadsDirectly) {
+#pragma unroll
+    for (int u = 0; u < U; ++u)
+      fetchFactors(u, u);
+  } else {
+#pragma unroll
+    for (int m = 0; m < M; ++m)
+      for (int i = tid; i < depth; i += S::Threads)
+        x[m * S::Slice + i] = toFloat(rows[Sm * m + (long long)C::ASk * i]);
+  }
   if constexpr (!C::WeightsConstant)
-    fetch(0);
-  __syncthreads();
+    fetchAll();
+  if constexpr (!S::ReadsDirectly)
+    __syncthreads();
 
   float acc[M][Vec] = {};
+  auto use = [&](int u) {
+    if (!S::ReadsDirectly && !isIn(u))
+      return;
+    T w[Vec];
+    memcpy(w, &words[u], sizeof w);
+#pragma unroll
+    for (int m = 0; m < M; ++m) {
+      float factor = S::ReadsDirectly ? toFloat(factors[S::ReadsDirectly ? u : 0][m]) : x[m * S::Slice + k + u * S::RowsPerStep];
+#pragma unroll
+      for (int v = 0; v < Vec; ++v)
+        acc[m][v] += factor * toFloat(w[v]);
+    }
+  };
 #pragma unroll 1
-  for (int base = 0; base < S::Steps; base += U) {
+  for (int round = 1; round < S::Rounds; ++round) {
 #pragma unroll
     for (int u = 0; u < U; ++u) {
-      int k = (base + u) * S::RowsPerStep + row;
-      if (k < depth) {
-#pragma unroll
-        for (int m = 0; m < M; ++m) {
-          float factor = x[m * S::Slice + k];
-#pragma unroll
-          for (int v = 0; v < Vec; ++v)
-            acc[m][v] += factor * toFloat(w[u][v]);
-        }
-      }
+      use(u);
+      words[u] = loadWeights<C, false>(weights + (U + u) * StepB, n, isIn(U + u));
+      fetchFactors(u, U + u);
     }
-    if (base + U < S::Steps)
-      fetch(base + U);
+    k += U * S::RowsPerStep;
+    weights += U * StepB;
+    own += U * StepA;
   }
+#pragma unroll
+  for (int u = 0; u < U; ++u)
+    use(u);
   if constexpr (C::Trigger == 2)
     launchDependents();
 
+  constexpr int Left = most(1, Vec / S::RowsPerWarp);
 #pragma unroll
-  for (int m = 0; m < M; ++m)
+  for (int m = 0; m < M; ++m) {
+    int column = col;
+    bool isOwner = true;
+    reduceLanes<Vec, 16, S::LanesPerRow>(acc[m], lane, column, isOwner);
 #pragma unroll
-    for (int v = 0; v < Vec; ++v) {
-#pragma unroll
-      for (int delta = S::LanesPerRow; delta < 32; delta *= 2)
-        acc[m][v] += __shfl_xor_sync(0xffffffffu, acc[m][v], delta);
-      if (lane < S::LanesPerRow)
-        partial[(warp * M + m) * BN + col + v] = acc[m][v];
-    }
+    for (int v = 0; v < Left; ++v)
+      if (isOwner)
+        partial[(m * BN + column + v) * S::Stride + warp] = acc[m][v];
+  }
   __syncthreads();
 
-  constexpr int Slots = S::Split > 1 ? S::Split : S::Warps;
+  float *received = reinterpret_cast<float *>(shared + S::ReceiveOffset);
   if constexpr (S::Split > 1) {
     // every rank sends its sums to rank 0
     clusterWait();
-    for (int i = tid; i < M * BN; i += S::Threads) {
-      float sum = 0.f;
-#pragma unroll
-      for (int slot = 0; slot < S::Warps; ++slot)
-        sum += partial[slot * M * BN + i];
-      storeCluster1(clusterAddress(sharedAddress(shared + S::ReceiveOffset) + (rank * M * BN + i) * 4, 0), sum);
-    }
+#pragma unroll 1
+    for (int i = tid; i < M * BN; i += S::Threads)
+      storeCluster1(clusterAddress(sharedAddress(received) + (rank * M * BN + i) * 4, 0), sumWarps<S>(partial + i * S::Stride));
     clusterArrive();
     clusterWait();
     if (rank != 0)
       return;
-    partial = reinterpret_cast<float *>(shared + S::ReceiveOffset);
   }
+#pragma unroll 1
   for (int i = tid; i < M * BN / S::V; i += S::Threads) {
     int m = i / (BN / S::V), c = i % (BN / S::V) * S::V;
     if (n0 + c >= C::N)
       continue;
     float sum[S::V] = {};
 #pragma unroll
-    for (int slot = 0; slot < Slots; ++slot)
+    for (int v = 0; v < S::V; ++v) {
+      if constexpr (S::Split > 1) {
 #pragma unroll
-      for (int v = 0; v < S::V; ++v)
-        sum[v] += partial[(slot * M + m) * BN + c + v];
+        for (int slot = 0; slot < S::Split; ++slot)
+          sum[v] += received[(slot * M + m) * BN + c + v];
+      } else {
+        sum[v] = sumWarps<S>(partial + (m * BN + c + v) * S::Stride);
+      }
+    }
     epilogue(batch, m, n0 + c, sum);
   }
 }

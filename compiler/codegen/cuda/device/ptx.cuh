@@ -69,6 +69,36 @@ __device__ __forceinline__ void storeShared2(unsigned address, float x, float y)
 }
 
 //===----------------------------------------------------------------------===//
+// Data that is read once
+//===----------------------------------------------------------------------===//
+
+/// Bytes (2, 4, 8 or 16) at p, aligned to their number, past the first-level cache; nothing may write them while the kernel runs.
+/// ptxas moves a load through the read-only path (`nc`) behind a `griddepcontrol.wait` that follows it, and an ordinary one not:
+/// with `IsAhead` the load is on its way before the wait. What comes back should not be taken apart before the wait either: that
+/// would wait for the data first.
+template <int Bytes, bool IsAhead> __device__ __forceinline__ typename Word<Bytes>::Type loadStream(const void *p) {
+  typename Word<Bytes>::Type w;
+#define OGC_LOAD_STREAM(SPACE)                                                                                                   \
+  if constexpr (Bytes == 16)                                                                                                     \
+    asm volatile("ld.global" SPACE ".L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"                                                \
+                 : "=r"(w.x), "=r"(w.y), "=r"(w.z), "=r"(w.w)                                                                    \
+                 : "l"(p));                                                                                                      \
+  else if constexpr (Bytes == 8)                                                                                                 \
+    asm volatile("ld.global" SPACE ".L1::no_allocate.v2.u32 {%0,%1}, [%2];" : "=r"(w.x), "=r"(w.y) : "l"(p));                    \
+  else if constexpr (Bytes == 4)                                                                                                 \
+    asm volatile("ld.global" SPACE ".L1::no_allocate.u32 %0, [%1];" : "=r"(w) : "l"(p));                                         \
+  else                                                                                                                           \
+    asm volatile("ld.global" SPACE ".L1::no_allocate.u16 %0, [%1];" : "=h"(w) : "l"(p));
+  if constexpr (IsAhead) {
+    OGC_LOAD_STREAM("")
+  } else {
+    OGC_LOAD_STREAM(".nc")
+  }
+#undef OGC_LOAD_STREAM
+  return w;
+}
+
+//===----------------------------------------------------------------------===//
 // Tensor core products: acc += A (16 x KS, row) * B (KS x 8, col)
 //===----------------------------------------------------------------------===//
 
