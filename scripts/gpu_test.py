@@ -133,25 +133,43 @@ VARIANTS = {"full edges": ["--no-pdl"], "one chain": ["--serial"], "products by 
                                                               "merge-matmuls", "absorb-scales", "vector-chains", "fuse-epilogues", "place-concats", "place-slices", "update-in-place")}}
 
 
+def compile_variant(session, model, flags):
+    """The bundle of a variant, or what ogc said instead."""
+    bundle = session.work / ("variant-" + "".join(c if c.isalnum() else "_" for c in model + "".join(flags)) + ".ogc")
+    try:
+        session.ogc("compile", session.path(model), "-o", bundle, "--target", session.arch, "--precision", "fp16", *flags,
+                    *([f"--shapes={SHAPES[model][0]}"] if model in SHAPES else []))
+    except harness.OgcError as error:
+        return str(error)
+    return bundle
+
+
+def time_variant(session, model, bundle):
+    """The cell of a variant: its time and nodes, or what went wrong."""
+    failed = "failed: {}".format
+    if isinstance(bundle, str):
+        return failed(bundle.strip().splitlines()[-1][:80])
+    try:
+        actual = session.ogc.run(bundle, session.inputs[model], device="cuda:0")
+        error = max(harness.relative_error(actual[key], value) for key, value in session.expected[model].items())
+        times = session.ogc.bench(bundle, device="cuda:0", iterations=session.options.iterations)
+        bundle.unlink()  # all variants together would fill the disk
+    except (harness.OgcError, AssertionError, KeyError, ValueError) as error:
+        return failed(str(error).strip().splitlines()[-1][:80])
+    wrong = "" if error <= TOLERANCE["fp16"] else f", WRONG {error:.1e}"
+    return f"{times['device_us']['p50']:.0f} ({times.get('executable_nodes', '?')}){wrong}"
+
+
 def ablation(session, models):
-    """Times of each variant, right within the tolerance or marked; one row a model."""
+    """Times of each variant, right within the tolerance or marked; one row a model. A model's variants are compiled side by side, then timed alone."""
     yield "| model, fp16 | default µs | " + " | ".join(f"{name} µs (nodes)" for name in VARIANTS) + " |"
     yield "|---|---|" + "---|" * len(VARIANTS)
     for model in models:
         default = next((case.facts for case in session.cases if (case.model, case.precision) == (model, "fp16")), {})
         cells = [f"{default['device_us']['p50']:.0f}" if "device_us" in default else "failed"]
-        for name, flags in VARIANTS.items():
-            bundle = session.work / "variant.ogc"
-            try:
-                session.ogc("compile", session.path(model), "-o", bundle, "--target", session.arch, "--precision", "fp16", *flags,
-                            *([f"--shapes={SHAPES[model][0]}"] if model in SHAPES else []))
-                actual = session.ogc.run(bundle, session.inputs[model], device="cuda:0")
-                error = max(harness.relative_error(actual[key], value) for key, value in session.expected[model].items())
-                times = session.ogc.bench(bundle, device="cuda:0", iterations=session.options.iterations)
-                wrong = "" if error <= TOLERANCE["fp16"] else f", WRONG {error:.1e}"
-                cells.append(f"{times['device_us']['p50']:.0f} ({times.get('executable_nodes', '?')}){wrong}")
-            except (harness.OgcError, AssertionError, KeyError, ValueError) as error:
-                cells.append("failed: " + str(error).strip().splitlines()[-1][:80])
+        with concurrent.futures.ThreadPoolExecutor(2 * session.options.jobs) as pool:
+            bundles = list(pool.map(lambda flags: compile_variant(session, model, flags), VARIANTS.values()))
+        cells += [time_variant(session, model, bundle) for bundle in bundles]
         yield f"| {model} | " + " | ".join(cells) + " |"
 
 
@@ -290,7 +308,9 @@ def main():
             print(f"{case.model} {case.precision}: {case.facts.get('device_us', {}).get('p50', '-')} us", flush=True)
             write_report(session, cases, machine)  # what is known is not lost when time runs out
     if options.ablation:
-        session.ablation = list(ablation(session, models))
+        for row in ablation(session, models):
+            session.ablation.append(row)
+            write_report(session, cases, machine)
         print("\n".join(session.ablation), flush=True)
     if options.load:
         session.load = list(load_costs(session, [case.model for case in cases if case.precision == "fp16" and not case.failures]))
