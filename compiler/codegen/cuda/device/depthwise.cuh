@@ -43,10 +43,13 @@ __device__ __forceinline__ void depthwise(const typename C::Element *__restrict_
   int pixel = (int)(q % (C::OH * C::OW)), batch = (int)(q / (C::OH * C::OW));
   int y0 = pixel / C::OW * C::StrideH - C::PadTop, x0 = pixel % C::OW * C::StrideW - C::PadLeft;
   const typename C::Element *image = x + X::Sb * batch + c;
-  // a row of the filter at a time, all its loads before the first product; small filters are held from before the wait
+  // Two rows of the filter at a time, where registers hold them, with all loads before the first product: a row by itself waits
+  // for memory too often, all rows take too many registers. Small filters are held from before the wait.
   constexpr int Taps = C::KH * C::KW;
   constexpr bool Early = C::WeightsConstant && Taps * V * (int)sizeof(FilterElement) <= 160;
-  FilterElement weight[Early ? Taps : C::KW][V];
+  constexpr int TapBytes = V * ((int)sizeof(typename C::Element) + (Early ? 0 : (int)sizeof(FilterElement)));
+  constexpr int Rows = C::KH > 1 && 2 * C::KW * TapBytes <= 320 ? 2 : 1;
+  FilterElement weight[Early ? Taps : Rows * C::KW][V];
   if constexpr (Early) {
 #pragma unroll
     for (int t = 0; t < Taps; ++t)
@@ -59,26 +62,26 @@ __device__ __forceinline__ void depthwise(const typename C::Element *__restrict_
     return;
   float acc[V] = {};
 #pragma unroll
-  for (int kh = 0; kh < C::KH; ++kh) {
-    int y = y0 + kh * C::DilationH;
-    bool rowIn = (unsigned)y < (unsigned)C::H;
-    typename C::Element in[C::KW][V];
+  for (int first = 0; first < Taps; first += Rows * C::KW) {
+    typename C::Element in[Rows * C::KW][V];
 #pragma unroll
-    for (int kw = 0; kw < C::KW; ++kw) {
-      int xx = x0 + kw * C::DilationW;
+    for (int t = 0; t < Rows * C::KW; ++t) {
+      int tap = first + t, y = y0 + tap / C::KW * C::DilationH, xx = x0 + tap % C::KW * C::DilationW;
 #pragma unroll
       for (int v = 0; v < V; ++v)
-        in[kw][v] = typename C::Element{};
-      if (rowIn && (unsigned)xx < (unsigned)C::W)
-        loadRaw<V>(in[kw], image + (y * X::Sh + xx * X::Sw));
+        in[t][v] = typename C::Element{};
+      if (tap < Taps && (unsigned)y < (unsigned)C::H && (unsigned)xx < (unsigned)C::W)
+        loadRaw<V>(in[t], image + (y * X::Sh + xx * X::Sw));
       if constexpr (!Early)
-        loadRaw<V>(weight[kw], filter + ((kh * C::KW + kw) * (long long)C::C + c));
+        if (tap < Taps)
+          loadRaw<V>(weight[t], filter + (tap * (long long)C::C + c));
     }
 #pragma unroll
-    for (int kw = 0; kw < C::KW; ++kw)
+    for (int t = 0; t < Rows * C::KW; ++t)
+      if (first + t < Taps)
 #pragma unroll
-      for (int v = 0; v < V; ++v)
-        acc[v] += toFloat(in[kw][v]) * toFloat(weight[Early ? kh * C::KW + kw : kw][v]);
+        for (int v = 0; v < V; ++v)
+          acc[v] += toFloat(in[t][v]) * toFloat(weight[Early ? first + t : t][v]);
   }
   epilogue(batch, pixel, c, acc);
 }
