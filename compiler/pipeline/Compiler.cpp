@@ -127,7 +127,8 @@ static LogicalResult runPhases(MLIRContext &context, const CompileOptions &optio
     return PhaseRunner::writeIr(*module, options.outputPath.empty() ? "-" : options.outputPath);
   if (failed(runner.runStep(Phase::Bundle, [&] { return bundle::writeBundle(*module, parts, options.outputPath); })))
     return failure();
-  printSummary(*module, options.outputPath);
+  if (options.summary)
+    printSummary(*module, options.outputPath);
   return success();
 }
 

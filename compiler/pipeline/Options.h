@@ -56,6 +56,8 @@ struct CompileOptions {
   /// Stop after this phase and print its IR to the output path, or to standard output when it is empty.
   std::optional<Phase> stopAfter;
   bool printIrAfterAll = false;
+  /// Print a line about each graph to standard output at the end.
+  bool summary = true;
   bool timing = false;
   /// Folder for the IR after each phase and the text of the kernels; empty for none.
   std::string dumpDir;

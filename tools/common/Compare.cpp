@@ -7,15 +7,23 @@
 namespace ogc::tools {
 
 Difference compare(format::DataType type, std::span<const std::byte> actual, std::span<const std::byte> expected) {
-  Difference result;
+  Difference result = compare(type, actual, type, expected);
   size_t bytes = format::elementBytes(type);
-  result.count = expected.size() / bytes;
+  result.mismatches = 0;
+  for (size_t i = 0; i < result.count; ++i)
+    result.mismatches += std::memcmp(actual.data() + i * bytes, expected.data() + i * bytes, bytes) != 0;
+  return result;
+}
+
+Difference compare(format::DataType actualType, std::span<const std::byte> actual, format::DataType expectedType,
+                   std::span<const std::byte> expected) {
+  Difference result;
+  result.count = expected.size() / format::elementBytes(expectedType);
   double differenceSquares = 0, expectedSquares = 0;
   bool incomparable = false;
   for (size_t i = 0; i < result.count; ++i) {
-    if (std::memcmp(actual.data() + i * bytes, expected.data() + i * bytes, bytes) != 0)
-      ++result.mismatches;
-    double a = format::readElement(type, actual.data(), i), e = format::readElement(type, expected.data(), i);
+    double a = format::readElement(actualType, actual.data(), i), e = format::readElement(expectedType, expected.data(), i);
+    result.mismatches += a != e && !(std::isnan(a) && std::isnan(e));
     if ((std::isnan(a) && std::isnan(e)) || (std::isinf(e) && a == e))
       continue;
     double difference = std::fabs(a - e);

@@ -22,6 +22,10 @@ struct Difference {
 /// Compares two arrays of equal size. NaN equals NaN.
 Difference compare(format::DataType type, std::span<const std::byte> actual, std::span<const std::byte> expected);
 
+/// The same of two types with as many elements; those that differ as numbers are mismatches.
+Difference compare(format::DataType actualType, std::span<const std::byte> actual, format::DataType expectedType,
+                   std::span<const std::byte> expected);
+
 } // namespace ogc::tools
 
 #endif

@@ -27,9 +27,11 @@ std::string checkInput(const std::string &input) {
 
 } // namespace
 
-void addSessionOptions(CLI::App &command, SessionOptions &options) {
-  command.add_option("bundle", options.bundle, "the bundle (model.ogc)")->required();
+void addDeviceOption(CLI::App &command, SessionOptions &options) {
   command.add_option("--device", options.device, "cpu, cuda or cuda:N")->capture_default_str()->check(checkDevice);
+}
+
+void addInputOptions(CLI::App &command, SessionOptions &options) {
   command.add_option("--graph", options.graph,
                      "ID of the graph; default: the only one, or the one that the shapes of the files choose");
   command.add_option("--input", options.inputs, "NAME=FILE.npy; may be repeated. Other inputs are drawn at random")
@@ -41,6 +43,12 @@ void addSessionOptions(CLI::App &command, SessionOptions &options) {
   command.add_option("--threads", options.threads, "threads of the cpu device")
       ->capture_default_str()
       ->check(CLI::Range(1u, 1024u));
+}
+
+void addSessionOptions(CLI::App &command, SessionOptions &options) {
+  command.add_option("bundle", options.bundle, "the bundle (model.ogc)")->required();
+  addDeviceOption(command, options);
+  addInputOptions(command, options);
   command.add_option("--pool", options.pool, "executable graphs to keep on a GPU at most")
       ->capture_default_str()
       ->check(CLI::Range(size_t(1), size_t(1) << 20));

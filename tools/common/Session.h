@@ -28,6 +28,12 @@ struct SessionOptions {
 
 void addSessionOptions(CLI::App &command, SessionOptions &options);
 
+/// --device alone.
+void addDeviceOption(CLI::App &command, SessionOptions &options);
+
+/// Those among them that say what a graph is run on.
+void addInputOptions(CLI::App &command, SessionOptions &options);
+
 /// A bundle, the graph that was asked for, and its inputs on the host: the tensor, or one for each step behind each other. A
 /// state has none unless its first value was given.
 struct Session {

@@ -17,6 +17,9 @@ void addExplainCommand(CLI::App &app, int &exitCode);
 /// Adds `plan` to `app`: shapes to compile for a trace of calls.
 void addPlanCommand(CLI::App &app, int &exitCode);
 
+/// Adds `accuracy` to `app`: how far a model in another precision is from f32.
+void addAccuracyCommand(CLI::App &app, int &exitCode);
+
 /// Adds `compile` to the program; `exitCode` is set when it ran.
 void addCompileCommand(CLI::App &app, int &exitCode);
 

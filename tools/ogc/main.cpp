@@ -14,6 +14,7 @@ int main(int argc, char **argv) {
   ogc::tools::addExplainCommand(app, exitCode);
   ogc::tools::addPlanCommand(app, exitCode);
   ogc::tools::addRefitCommand(app, exitCode);
+  ogc::tools::addAccuracyCommand(app, exitCode);
   ogc::tools::CommandHooks hooks;
   hooks.printIr = [](const std::string &path) { return ogc::bundle::printBundleIr(path, llvm::outs()); };
   ogc::tools::addRuntimeCommands(app, exitCode, hooks);
