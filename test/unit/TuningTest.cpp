@@ -163,6 +163,10 @@ TEST(Tuning, TensorMapsTakeRowsInEights) {
   EXPECT_FALSE(isTaken("bm=40 bn=64 bk=64 wm=1 wn=1 wk=1 wide=2 stages=2 split=1"));    // a ring of two cannot turn
   EXPECT_FALSE(isTaken("bm=200 bn=128 bk=256 wm=1 wn=2 wk=1 wide=2 stages=3 split=1")); // too much memory
   EXPECT_FALSE(isTaken("bm=40 bn=64 bk=192 wm=1 wn=1 wk=2 wide=3 stages=4 split=1"));
-  problem.isMappable = false;
+  problem.k = 56; // less than a box
+  EXPECT_FALSE(isTaken("bm=40 bn=64 bk=64 wm=1 wn=1 wk=2 wide=2 stages=1 split=1"));
+  problem.k = 64;
+  EXPECT_TRUE(isTaken("bm=40 bn=64 bk=64 wm=1 wn=1 wk=2 wide=2 stages=1 split=1"));
+  problem.k = 768, problem.isMappable = false;
   EXPECT_FALSE(isTaken("bm=40 bn=64 bk=192 wm=1 wn=1 wk=2 wide=2 stages=4 split=1"));
 }

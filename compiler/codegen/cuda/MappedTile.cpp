@@ -11,8 +11,8 @@ using llvm::divideCeil;
 namespace ogc::codegen {
 
 bool takesTensorMaps(const TileProblem &problem, CudaArch arch) {
-  // Tiles of eight rows waste most of a product, and B has to be read anyway: from two such groups on.
-  return problem.isMappable && arch.major == 9 && arch.minor == 0 && problem.m > 8;
+  // Of eight rows and less B is the cost, and a line of less than a box is mostly zeros.
+  return problem.isMappable && arch.major == 9 && arch.minor == 0 && problem.m > 8 && problem.k >= 64;
 }
 
 int mappedSharedBytes(const TileChoice &t) {
