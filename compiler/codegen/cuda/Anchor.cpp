@@ -199,8 +199,14 @@ TileProblem AnchorPrinter::problemOf(kern::MatmulOp op, const Operand &a, const 
 TileProblem AnchorPrinter::problemOf(kern::ConvOp op, const Operand &x) {
   ArrayRef<int64_t> in = shapeOf(op.getInput()), result = shapeOf(op.getResult()), s = x.view.strides;
   int vecA = x.vector(1, {in[0] == 1 ? 0 : s[0], s[1], s[2]}, in[3]);
-  return {in[0], result[1] * result[2], result[3], op.getKernel()[0] * op.getKernel()[1] * in[3], x.bytes,
-          false, vecA * x.bytes < 4};
+  return {in[0],
+          result[1] * result[2],
+          result[3],
+          op.getKernel()[0] * op.getKernel()[1] * in[3],
+          x.bytes,
+          /*transposed=*/false,
+          /*isNarrow=*/vecA * x.bytes < 4,
+          /*isScaled=*/op.getScale() != nullptr};
 }
 
 /// One pixel of a pooled image: a row by a matrix.

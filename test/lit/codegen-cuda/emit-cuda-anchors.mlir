@@ -11,7 +11,7 @@
 // CHECK: // kernel conv: grid {{[0-9]+}}, block {{[0-9]+}}, cluster 1, shared {{[0-9]+}}
 // CHECK: // kernel dw: grid 56, block 128, cluster 1, shared 0
 // CHECK: // kernel attn: grid 96, block 128, cluster 1, shared 39168
-// CHECK: // kernel scaled:
+// CHECK: // kernel scaled: grid 8, block 256, cluster 1, shared 14976
 // CHECK-NEXT: // kernel rows:
 // CHECK-NEXT: //   tensor map of argument 0: offset 768, extents [72, 197, 1, 1], strides [2304, 64, 453888], box [64, {{[0-9]+}}, 1, 1]
 // CHECK-NEXT: //   tensor map of argument 1: offset 0, extents [64, 72, 12], strides [64, 4608], box [64, {{[0-9]+}}, 1]
