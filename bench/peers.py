@@ -99,7 +99,7 @@ class OgcTask:
         common = ["bench", self.bundle, "--device", self.options.device]
         times = json.loads(self.run("ogc-rt", *common, "--iterations", self.options.iterations, "--warmup", 200, "--json"))
         self.row.set("ogc", {"us": {key: times["device_us"][key] for key in ("p50", "p90")}, "nodes": times["nodes"]})
-        roofline = json.loads(self.run("ogc-rt", *common, "--roofline", "--json"))
+        roofline = json.loads(self.run("ogc-rt", *common, "--roofline", "--replays", 20, "--json"))
         if "floor_us" in roofline:
             self.row.floors = {"nodes": roofline["floor_us"], "model": roofline["model_floor_us"]}
 
@@ -136,10 +136,11 @@ def first_line(*command):
 
 
 def make_tasks(rows, options):
-    """Those that take longest first: PyTorch's compiler."""
+    """Those that take longest first: gigabytes of weights, then PyTorch's compiler."""
     peers = [peer for peer in options.peers if peer in TORCH_PEERS]
     tasks = [TorchTask(row, peers, options) for row in rows] if peers else []
-    return tasks + ([OgcTask(row, options) for row in rows] if "ogc" in options.peers else [])
+    tasks += [OgcTask(row, options) for row in rows] if "ogc" in options.peers else []
+    return sorted(tasks, key=lambda task: (task.row.model != "llama1b_decode", isinstance(task, OgcTask)))
 
 
 def names(known):
