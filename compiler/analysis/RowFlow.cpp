@@ -138,6 +138,11 @@ LogicalResult RowFlow::visitAnchor(Operation *a, Operation *b) {
     nest.reads = {{op.getQuery(), {B, S, H, -1}}, {op.getKey(), {B, -1, heads, -1}}, {op.getValue(), {B, -1, heads, -1}}};
     if (Value bias = op.getBias())
       nest.reads.push_back({bias, {broadcast(bias, 0, B), broadcast(bias, 1, H), broadcast(bias, 2, S), -1}});
+    if (op.getNewKey()) {
+      nest.reads.push_back({op.getNewKey(), {B, -1, heads, -1}});
+      nest.reads.push_back({op.getNewValue(), {B, -1, heads, -1}});
+      nest.reads.push_back({op.getPosition(), {B}});
+    }
     nest.results = {{B, S, H, -1}};
     // The diagonal moves with the number of queries.
     if (op.getCausal() && varies(op.getQuery(), 1))

@@ -1,6 +1,7 @@
 //===- StridedView.cpp - a tensor as an offset and strides of another -----===//
 #include "compiler/analysis/StridedView.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
@@ -134,6 +135,27 @@ StridedView resolveStridedView(Value value, llvm::function_ref<bool(Value)> isRo
   }
   view.offset = layout.offset;
   view.strides = std::move(layout.strides);
+  return view;
+}
+
+bool isConversion(Operation *op) {
+  auto generic = dyn_cast_or_null<linalg::GenericOp>(op);
+  if (!generic || generic.getNumDpsInputs() != 1 || generic.getNumDpsInits() != 1 || generic.getNumReductionLoops() != 0 ||
+      !llvm::all_of(generic.getIndexingMapsArray(), [](AffineMap map) { return map.isIdentity(); }))
+    return false;
+  Block &body = generic.getRegion().front();
+  Operation &first = body.front();
+  return body.getOperations().size() == 2 && isa<arith::ExtFOp, arith::TruncFOp>(first) &&
+         first.getOperand(0) == body.getArgument(0) && body.back().getOperand(0) == first.getResult(0);
+}
+
+StridedView resolveStoredView(Value value) {
+  StridedView view = resolveStridedView(value);
+  Operation *conversion = view.root.getDefiningOp();
+  if (!isConversion(conversion) || !isa<BlockArgument>(conversion->getOperand(0)))
+    return view;
+  view.root = conversion->getOperand(0);
+  view.chain.insert(view.chain.begin(), conversion);
   return view;
 }
 

@@ -28,6 +28,12 @@ bool isViewOp(mlir::Operation *op);
 /// further than a value for which `isRoot` holds. Never fails: a value that is no view is its own root.
 StridedView resolveStridedView(mlir::Value value, llvm::function_ref<bool(mlir::Value)> isRoot = nullptr);
 
+/// True for a generic that only converts floats between element types, element by element.
+bool isConversion(mlir::Operation *op);
+
+/// The same, and on through one conversion of a whole argument: `value` is then the converted elements of the root.
+StridedView resolveStoredView(mlir::Value value);
+
 } // namespace ogc
 
 #endif

@@ -97,9 +97,13 @@ FailureOr<Epilogue> Epilogue::create(KernelFunction &kernel, Operation *anchor, 
   epilogue.columns = type.getShape().back();
   epilogue.rows = epilogue.columns == 0 ? 0 : type.getNumElements() / epilogue.columns;
   epilogue.split = interleavedParts(anchor->getResult(0));
-  for (Value result : kernel.results())
+  for (auto [number, result] : llvm::enumerate(kernel.results())) {
+    if (!kern::dependsOn(result, anchor))
+      continue;
     if (cast<RankedTensorType>(result.getType()).getNumElements() * epilogue.split.count != type.getNumElements())
       return failure();
+    epilogue.results.push_back(static_cast<unsigned>(number));
+  }
   if (tile.columns() % epilogue.split.count != 0)
     return failure();
   epilogue.buffer = kernel.scratch(kernel.builder.getF32Type(), tile.rows * tile.columns());
@@ -145,7 +149,8 @@ LogicalResult Epilogue::emitColumns(Value firstRow, Value firstColumn, Value cou
       SmallVector<Value> indices =
           math.delinearize(loc, math.add(loc, firstRow, math.mul(loc, row, rowStep)), ArrayRef(domain).drop_back());
       indices.push_back(math.add(loc, first, column));
-      for (auto [number, result] : llvm::enumerate(kernel.results())) {
+      for (unsigned number : results) {
+        Value result = kernel.results()[number];
         auto shape = cast<RankedTensorType>(result.getType()).getShape();
         SmallVector<Value> at =
             shape == ArrayRef(domain) ? indices : math.delinearize(loc, math.linearize(loc, indices, domain), shape);

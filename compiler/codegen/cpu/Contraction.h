@@ -41,6 +41,7 @@ llvm::SmallVector<mlir::Value> emitSteps(KernelFunction &kernel, const MicroTile
                                          const RowSource &rows, const PanelSource &panel, int64_t steps);
 
 /// What follows the anchor, for the elements of one tile. Rows of the anchor's result are all its dimensions but the last.
+/// Results of the kernel that are not computed from the anchor are left to the schedule.
 class Epilogue {
 public:
   /// Fails where a yielded value is not of the anchor's shape or a reshape of it.
@@ -64,6 +65,7 @@ private:
   MicroTile tile;
   int64_t rows = 0, columns = 0;
   InterleavedParts split; ///< what follows reads the result in these parts
+  llvm::SmallVector<unsigned> results;
   mlir::Value buffer;
 };
 

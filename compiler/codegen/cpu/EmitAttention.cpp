@@ -41,10 +41,9 @@ public:
     if (tensorType(op.getResult()).getNumElements() == 0)
       return Emitted::Yes;
     query = resolveStridedView(op.getQuery());
-    key = resolveStridedView(op.getKey());
-    value = resolveStridedView(op.getValue());
-    if (keys == 0 || depth == 0 || !isa<BlockArgument>(query.root) || !isa<BlockArgument>(key.root) ||
-        !isa<BlockArgument>(value.root))
+    key = resolveStoredView(op.getKey());
+    value = resolveStoredView(op.getValue());
+    if (keys == 0 || depth == 0 || !isa<BlockArgument>(key.root) || !isa<BlockArgument>(value.root))
       return Emitted::NotApplicable;
     if (!chooseShapes())
       return Emitted::NotApplicable;
@@ -58,19 +57,53 @@ public:
     factors = kernel.scratch(f32, blockRows);
     if (copiesQueries)
       queryRows = kernel.scratch(f32, blockRows * depth);
-    if (usesDots && key.strides[3] != 1)
-      keyRow = kernel.scratch(tensorType(op.getKey()).getElementType(), depth);
+    if (usesDots && (key.strides[3] != 1 || isConverted(op.getKey(), key)))
+      keyRow = kernel.scratch(f32, depth);
     if (!usesDots)
       keyPanel = kernel.scratch(f32, depth * scoreTile.columns());
     if (packsValues)
       valuePanel = kernel.scratch(f32, keys * valueTile.columns());
+    if (op.getNewKey()) {
+      newRows = tensorType(op.getNewKey()).getDimSize(1);
+      newKeys = kernel.scratch(f32, newRows * depth);
+      newValues = kernel.scratch(f32, newRows * valueDepth);
+    }
     kernel.effort = Effort::Plain;
     kernel.units = batches * heads * blocks;
-    return succeeded(kernel.loop(kernel.begin, kernel.end, 1, [&](Value unit) { return emitUnit(unit); })) ? Emitted::Yes
-                                                                                                           : Emitted::Failed;
+    LogicalResult emitted = kernel.loop(kernel.begin, kernel.end, 1, [&](Value unit) { return emitUnit(unit); });
+    return succeeded(emitted) && succeeded(emitOtherResults()) ? Emitted::Yes : Emitted::Failed;
   }
 
 private:
+  /// Results that are no part of the attention (new rows of the cache): the first unit does them.
+  LogicalResult emitOtherResults() {
+    for (auto [index, result] : llvm::enumerate(kernel.results())) {
+      if (kern::dependsOn(result, op))
+        continue;
+      unsigned number = static_cast<unsigned>(index);
+      Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, kernel.begin, kernel.constant(0));
+      Value isSome = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, kernel.begin, kernel.end);
+      Value isMine = arith::AndIOp::create(builder, loc, isFirst, isSome);
+      auto guarded = scf::IfOp::create(builder, loc, isMine, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(guarded.thenBlock());
+      RankedTensorType type = tensorType(result);
+      Value yielded = result;
+      LogicalResult stored =
+          kernel.loop(kernel.constant(0), kernel.constant(type.getNumElements()), 1, [&](Value i) -> LogicalResult {
+            SmallVector<Value> at = math.delinearize(loc, i, type.getShape());
+            Value element = kernel.emitter.emit(yielded, at);
+            if (!element)
+              return failure();
+            kernel.store(number, element, at);
+            return success();
+          });
+      if (failed(stored))
+        return failure();
+    }
+    return success();
+  }
+
   bool isF32(Value tensor) { return tensorType(tensor).getElementType().isF32(); }
 
   bool chooseShapes() {
@@ -85,17 +118,72 @@ private:
     blocks = (queries + rows - 1) / rows;
     int64_t fewest = queries / blocks;
     usesDots = fewest < fewQueries;
-    copiesQueries = !isF32(op.getQuery()) || query.strides[3] != 1;
+    copiesQueries = !isF32(op.getQuery()) || query.strides[3] != 1 || !isa<BlockArgument>(query.root);
     scoreTile = MicroTile::choose(kernel.target, fewest, keyColumns);
     int64_t valueColumns = lanes;
     while (valueColumns < widest && valueDepth % (2 * valueColumns) == 0)
       valueColumns *= 2;
-    packsValues = value.strides[3] != 1 || valueDepth % valueColumns != 0;
+    packsValues =
+        value.strides[3] != 1 || valueDepth % valueColumns != 0 || op.getNewValue() || isConverted(op.getValue(), value);
+    while (packsValues && valueColumns > lanes && keys * valueColumns * 4 > 4 * scoreBytes)
+      valueColumns /= 2;
     if (packsValues && keys * valueColumns * 4 > 4 * scoreBytes)
       return false;
     valueTile = MicroTile::choose(kernel.target, fewest, valueColumns);
     return true;
   }
+
+  /// True where the elements of `tensor` are stored in another type.
+  bool isConverted(Value tensor, const StridedView &view) {
+    return tensorType(view.root).getElementType() != tensorType(tensor).getElementType();
+  }
+
+  /// An element of a cache, rounded to the type that it is read as.
+  Value loadStored(Value tensor, const StridedView &view, Value at) {
+    Value element = load(kernel.input(view.root), at);
+    Type type = tensorType(tensor).getElementType();
+    if (element.getType() == type)
+      return toF32(element);
+    bool narrows = type.getIntOrFloatBitWidth() < element.getType().getIntOrFloatBitWidth();
+    element = narrows ? arith::TruncFOp::create(builder, loc, type, element).getResult()
+                      : arith::ExtFOp::create(builder, loc, type, element).getResult();
+    return toF32(element);
+  }
+
+  /// Reads the new rows of this unit, and where they go: to keys [newBegin, newEnd).
+  LogicalResult readNewRows() {
+    if (!op.getNewKey())
+      return success();
+    position = kernel.emitter.emitPosition(op, batch);
+    if (!position)
+      return failure();
+    auto clamp = [&](Value at) -> Value {
+      at = arith::MaxSIOp::create(builder, loc, at, kernel.constant(0));
+      return arith::MinSIOp::create(builder, loc, at, kernel.constant(keys));
+    };
+    newBegin = clamp(position);
+    newEnd = clamp(arith::AddIOp::create(builder, loc, position, kernel.constant(newRows)));
+    for (auto [rows, size, buffer] :
+         {std::tuple(op.getNewKey(), depth, newKeys), std::tuple(op.getNewValue(), valueDepth, newValues)}) {
+      Value tensor = rows, target = buffer;
+      int64_t width = size;
+      LogicalResult read = kernel.loop(kernel.constant(0), kernel.constant(newRows), 1, [&](Value r) {
+        return kernel.loop(kernel.constant(0), kernel.constant(width), 1, [&](Value d) -> LogicalResult {
+          Value element = kernel.emitter.emit(tensor, {batch, r, keyHead, d});
+          if (!element)
+            return failure();
+          store(toF32(element), target, math.add(loc, math.mul(loc, r, width), d));
+          return success();
+        });
+      });
+      if (failed(read))
+        return failure();
+    }
+    return success();
+  }
+
+  /// The number of the new row that key `t` is; only inside of [newBegin, newEnd).
+  Value newRow(Value t) { return arith::SubIOp::create(builder, loc, t, position); }
 
   Value toF32(Value element) {
     return element.getType().isF32() ? element : Value(arith::ExtFOp::create(builder, loc, f32, element));
@@ -117,7 +205,7 @@ private:
     rowBegin = splitBegin(kernel, at[2], queries, blocks);
     rowEnd = splitBegin(kernel, math.add(loc, at[2], 1), queries, blocks);
     keyHead = math.div(loc, head, heads / keyHeads);
-    if (copiesQueries && failed(copyQueries()))
+    if (failed(readNewRows()) || (copiesQueries && failed(copyQueries())))
       return failure();
     if (failed(usesDots ? emitScoresByDots() : emitScores()))
       return failure();
@@ -134,12 +222,13 @@ private:
   }
 
   LogicalResult copyQueries() {
-    Value base = origin(query, head);
     return kernel.loop(rowBegin, rowEnd, 1, [&](Value row) {
-      Value from = math.add(loc, base, math.mul(loc, row, query.strides[1])), to = math.mul(loc, localRow(row), depth);
-      return kernel.loop(kernel.constant(0), kernel.constant(depth), 1, [&](Value d) {
-        store(toF32(load(kernel.input(query.root), math.add(loc, from, math.mul(loc, d, query.strides[3])))), queryRows,
-              math.add(loc, to, d));
+      Value to = math.mul(loc, localRow(row), depth);
+      return kernel.loop(kernel.constant(0), kernel.constant(depth), 1, [&](Value d) -> LogicalResult {
+        Value element = kernel.emitter.emit(op.getQuery(), {batch, row, head, d});
+        if (!element)
+          return failure();
+        store(toF32(element), queryRows, math.add(loc, to, d));
         return success();
       });
     });
@@ -169,14 +258,25 @@ private:
   /// Keys from `column` on, transposed; columns past the last key repeat it and are never read.
   LogicalResult packKeys(Value column) {
     Value base = origin(key, keyHead);
-    return kernel.loop(kernel.constant(0), kernel.constant(scoreTile.columns()), 1, [&](Value j) {
+    LogicalResult packed = kernel.loop(kernel.constant(0), kernel.constant(scoreTile.columns()), 1, [&](Value j) {
       Value t = math.add(loc, column, j);
       if (scoreStride != keys)
         t = arith::MinUIOp::create(builder, loc, t, kernel.constant(keys - 1));
       Value from = math.add(loc, base, math.mul(loc, t, key.strides[1]));
       return kernel.loop(kernel.constant(0), kernel.constant(depth), 1, [&](Value d) {
-        Value element = toF32(load(kernel.input(key.root), math.add(loc, from, math.mul(loc, d, key.strides[3]))));
+        Value element = loadStored(op.getKey(), key, math.add(loc, from, math.mul(loc, d, key.strides[3])));
         store(element, keyPanel, math.add(loc, math.mul(loc, d, scoreTile.columns()), j));
+        return success();
+      });
+    });
+    if (failed(packed) || !op.getNewKey())
+      return packed;
+    Value begin = arith::MaxSIOp::create(builder, loc, newBegin, column);
+    Value end = arith::MinSIOp::create(builder, loc, newEnd, math.add(loc, column, scoreTile.columns()));
+    return kernel.loop(begin, end, 1, [&](Value t) {
+      Value from = math.mul(loc, newRow(t), depth), j = math.sub(loc, t, column);
+      return kernel.loop(kernel.constant(0), kernel.constant(depth), 1, [&](Value d) {
+        store(load(newKeys, math.add(loc, from, d)), keyPanel, math.add(loc, math.mul(loc, d, scoreTile.columns()), j));
         return success();
       });
     });
@@ -187,18 +287,25 @@ private:
     return kernel.loop(rowBegin, rowEnd, 1, [&](Value row) {
       Value from = queryBase(row), to = math.mul(loc, localRow(row), scoreStride);
       Value rows = copiesQueries ? queryRows : kernel.input(query.root);
-      return kernel.loop(kernel.constant(0), kernel.constant(keys), 1, [&](Value t) {
+      LogicalResult scored = kernel.loop(kernel.constant(0), kernel.constant(keys), 1, [&](Value t) {
         Value keyBase = math.add(loc, base, math.mul(loc, t, key.strides[1]));
         if (!keyRow) {
           store(emitDot(rows, from, kernel.input(key.root), keyBase), scores, math.add(loc, to, t));
           return success();
         }
         LogicalResult copied = kernel.loop(kernel.constant(0), kernel.constant(depth), 1, [&](Value d) {
-          store(load(kernel.input(key.root), math.add(loc, keyBase, math.mul(loc, d, key.strides[3]))), keyRow, d);
+          Value element = loadStored(op.getKey(), key, math.add(loc, keyBase, math.mul(loc, d, key.strides[3])));
+          store(element, keyRow, d);
           return success();
         });
         store(emitDot(rows, from, keyRow, kernel.constant(0)), scores, math.add(loc, to, t));
         return copied;
+      });
+      if (failed(scored) || !op.getNewKey())
+        return scored;
+      return kernel.loop(newBegin, newEnd, 1, [&](Value t) {
+        store(emitDot(rows, from, newKeys, math.mul(loc, newRow(t), depth)), scores, math.add(loc, to, t));
+        return success();
       });
     });
   }
@@ -320,16 +427,25 @@ private:
   LogicalResult packValues(Value base, Value column) {
     Value left = math.sub(loc, kernel.constant(valueDepth), column);
     Value width = arith::MinSIOp::create(builder, loc, left, kernel.constant(valueTile.columns()));
-    return kernel.loop(kernel.constant(0), kernel.constant(keys), 1, [&](Value t) -> LogicalResult {
+    LogicalResult packed = kernel.loop(kernel.constant(0), kernel.constant(keys), 1, [&](Value t) -> LogicalResult {
       Value from = math.add(loc, base, math.mul(loc, t, value.strides[1])), to = math.mul(loc, t, valueTile.columns());
       if (failed(kernel.loop(kernel.constant(0), width, 1, [&](Value d) {
-            Value element = toF32(load(kernel.input(value.root), math.add(loc, from, math.mul(loc, d, value.strides[3]))));
+            Value element = loadStored(op.getValue(), value, math.add(loc, from, math.mul(loc, d, value.strides[3])));
             store(element, valuePanel, math.add(loc, to, d));
             return success();
           })))
         return failure();
       return kernel.loop(width, kernel.constant(valueTile.columns()), 1, [&](Value d) {
         store(constantF32(0), valuePanel, math.add(loc, to, d));
+        return success();
+      });
+    });
+    if (failed(packed) || !op.getNewValue())
+      return packed;
+    return kernel.loop(newBegin, newEnd, 1, [&](Value t) {
+      Value from = math.add(loc, math.mul(loc, newRow(t), valueDepth), column), to = math.mul(loc, t, valueTile.columns());
+      return kernel.loop(kernel.constant(0), width, 1, [&](Value d) {
+        store(load(newValues, math.add(loc, from, d)), valuePanel, math.add(loc, to, d));
         return success();
       });
     });
@@ -362,7 +478,9 @@ private:
   MicroTile scoreTile{}, valueTile{};
   int64_t batches, queries, heads, depth, keys, keyHeads, valueDepth, scoreStride = 0, blocks = 1;
   bool usesDots = false, copiesQueries = false, packsValues = false;
-  Value scores, factors, queryRows, keyPanel, keyRow, valuePanel;
+  int64_t newRows = 0;
+  Value scores, factors, queryRows, keyPanel, keyRow, valuePanel, newKeys, newValues;
+  Value position, newBegin, newEnd;
   Value batch, head, keyHead, rowBegin, rowEnd;
 };
 

@@ -3,9 +3,7 @@
 // A kernel with an anchor is a configuration (a struct of enum members), an epilogue functor and an entry that calls the template
 // with the operands' pointers; see device/README.md.
 //
-#include "compiler/analysis/StridedView.h"
-#include "compiler/codegen/cuda/AnchorChoice.h"
-#include "compiler/codegen/cuda/Epilogue.h"
+#include "compiler/codegen/cuda/AnchorPrinter.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -15,138 +13,14 @@ using llvm::divideCeil;
 
 namespace ogc::codegen {
 
-namespace {
-
-/// An anchor operand as a kernel argument seen through strides.
-struct Operand {
-  unsigned argument = 0;
-  StridedView view;
-  int bytes = 0; ///< an element
-
-  std::string pointer() const {
-    return "p" + std::to_string(argument) + (view.offset ? " + " + std::to_string(view.offset) : "");
-  }
-
-  /// Elements of one load (8, 4, 2 or 1; 16 bytes at most): `unit` is the dimension that loads run along, all other strides in
-  /// `others` and the offset must be multiples, and so must `extents`.
-  int vector(int64_t unit, ArrayRef<int64_t> others, ArrayRef<int64_t> extents = {}) const {
-    if (unit != 1)
-      return 1;
-    for (int width = 16 / bytes; width > 1; width /= 2)
-      if (view.offset % width == 0 && llvm::all_of(others, [&](int64_t s) { return s % width == 0; }) &&
-          llvm::all_of(extents, [&](int64_t e) { return e % width == 0; }))
-        return width;
-    return 1;
-  }
-};
-
-/// The text of a configuration struct.
-class Config {
-public:
-  Config(StringRef name, StringRef defaults, StringRef element) {
-    text = ("struct " + name + " : ogc::" + defaults + " {\n  using Element = " + element + ";\n").str();
-  }
-  void use(StringRef name, StringRef type) { text += ("  using " + name + " = " + type + ";\n").str(); }
-  void set(StringRef name, int64_t value) {
-    std::string &list = llvm::isInt<32>(value) ? small : large;
-    list += (list.empty() ? "" : ", ") + (name + " = " + Twine(value)).str();
-  }
-  std::string str() const {
-    return text + "  enum { " + small + " };\n" + (large.empty() ? "" : "  enum : long long { " + large + " };\n") + "};\n";
-  }
-
-private:
-  std::string text, small, large;
-};
-
-class AnchorPrinter {
-public:
-  AnchorPrinter(kern::KernelOp kernel, CudaArch arch, Tuning &tuning, bool &fits)
-      : kernel(kernel), arch(arch), tuning(tuning), fits(fits), types(needsWideIndex(kernel)),
-        constant(constantArguments(kernel)) {}
-
-  FailureOr<KernelText> print(Operation *anchor);
-
-private:
-  LogicalResult printMatmul(kern::MatmulOp op);
-  /// `strides` are those of the rows: batch, m, k. `setB` fills the members of B, which lies in `layout`.
-  LogicalResult printGemv(Value lhs, const Operand &a, std::array<int64_t, 3> strides, const Operand &b, StringRef layout,
-                          llvm::function_ref<void(Config &)> setB, int vecB, int64_t panel, const TileProblem &problem);
-  LogicalResult printConv(kern::ConvOp op);
-  /// A product of rows, `strides` apart (batch, m), and panels of `panel` columns, whose operands are tensor maps.
-  void printMapped(Value lhs, const Operand &rows, std::array<int64_t, 2> strides, const Operand &panels, int64_t panel,
-                   const TileProblem &problem, const TileChoice &tile);
-  /// True where printMapped takes the operands: lines of 16-byte units, none of them repeated.
-  bool isMappable(Value lhs, const Operand &rows, std::array<int64_t, 2> strides, int64_t batch, int64_t panel) const {
-    Type element = cast<RankedTensorType>(lhs.getType()).getElementType();
-    return (element.isF16() || element.isBF16()) && rows.vector(1, strides) == 8 && strides[1] > 0 &&
-           (batch == 1 || strides[0] > 0) && panel % 64 == 0;
-  }
-  LogicalResult printDepthwise(kern::DepthwiseConvOp op);
-  LogicalResult printAttention(kern::AttentionOp op);
-
-  std::optional<Operand> resolve(Value value);
-  /// The widest load of channels of a depthwise convolution, which is also how many the epilogue takes at most.
-  int channelLanes(kern::DepthwiseConvOp op);
-  void setTile(Config &config, const TileProblem &problem, const TileChoice &tile);
-  /// The launch of a template that needs `sharedBytes` of dynamic shared memory.
-  void setLaunch(int64_t grid, int threads, int cluster, int64_t sharedBytes, const LaunchPolicy &policy) {
-    launch = {uint32_t(grid), uint32_t(threads), uint32_t(cluster), uint32_t(std::max(sharedBytes, policy.reservedBytes))};
-  }
-  void setProducts(Config &config, const Operand &operand, kern::MathMode math) {
-    config.set("Products", operand.bytes == 4 && math == kern::MathMode::IEEE ? 3 : 1);
-  }
-  /// The product of a matmul or of a convolution's images, as the templates see it.
-  static TileProblem problemOf(kern::MatmulOp op, const Operand &a, const Operand &b);
-  static TileProblem problemOf(kern::ConvOp op, const Operand &x);
-  bool isGemv(kern::ConvOp op, const TileProblem &problem) const;
-  /// The most accumulators that the template hands to an epilogue at once.
-  int mostLanes(Operation *anchor);
-  /// Elements of B that one load takes; loads run along n, or along k when B is transposed.
-  static int vectorOfB(kern::MatmulOp op, const Operand &b);
-  /// Fills B's members; the strides of a batch that is repeated are zero.
-  void setB(Config &config, kern::MatmulOp op, const Operand &b);
-  /// True for panels that lie row-major in their buffer.
-  static bool isDense(Value value, const Operand &operand);
-  /// How products of such operands are computed: their type, "tf32", or "3xtf32".
-  std::string productName(Value operand, kern::MathMode math) const {
-    std::string element = plainName(operand);
-    return element != "float" ? element : math == kern::MathMode::IEEE ? "3xtf32" : "tf32";
-  }
-  /// The element type without a namespace, for the names of problems.
-  std::string plainName(Value value) const { return elementName(value).substr(elementName(value).starts_with("ogc::") ? 5 : 0); }
-  std::string elementName(Value value) const { return types.name(cast<RankedTensorType>(value.getType()).getElementType()); }
-  LogicalResult unfit() {
-    fits = false;
-    return failure();
-  }
-
-  kern::KernelOp kernel;
-  CudaArch arch;
-  Tuning &tuning;
-  bool &fits;
-  CudaTypes types;
-  SmallVector<bool> constant;
-  Epilogue epilogue;
-  // The parts of the result.
-  std::string header, config, call;
-  LaunchShape launch;
-  std::vector<TensorMap> maps;
-  int residentBlocks = 1; ///< of a multiprocessor: bounds the registers
-};
-
-} // namespace
-
-static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
-
-std::optional<Operand> AnchorPrinter::resolve(Value value) {
+std::optional<Operand> AnchorPrinter::resolve(StridedView view) {
   Operand operand;
-  operand.view = resolveStridedView(value);
+  operand.view = std::move(view);
   auto argument = dyn_cast<BlockArgument>(operand.view.root);
   if (!argument || argument.getOwner() != &kernel.getBody().front())
     return std::nullopt;
   operand.argument = argument.getArgNumber();
-  operand.bytes = cudaElementBytes(cast<RankedTensorType>(value.getType()).getElementType());
+  operand.bytes = cudaElementBytes(cast<RankedTensorType>(argument.getType()).getElementType());
   return operand;
 }
 
@@ -177,11 +51,6 @@ void AnchorPrinter::setTile(Config &out, const TileProblem &problem, const TileC
     out.set(name, value);
   setLaunch(int64_t(tile.split) * divideCeil(problem.n, tile.bn) * divideCeil(problem.m, tile.bm) * problem.batch, tile.threads(),
             tile.split, sharedBytes, tile);
-}
-
-/// "1x128x768x3072": extents in a problem's name.
-static std::string join(ArrayRef<int64_t> extents) {
-  return llvm::join(llvm::map_range(extents, [](int64_t extent) { return std::to_string(extent); }), "x");
 }
 
 /// True for a right operand whose elements lie along k, not n.
@@ -491,73 +360,6 @@ LogicalResult AnchorPrinter::printDepthwise(kern::DepthwiseConvOp op) {
   return success();
 }
 
-LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
-  std::optional<Operand> q = resolve(op.getQuery()), k = resolve(op.getKey()), v = resolve(op.getValue()), bias;
-  if (op.getBias())
-    bias = resolve(op.getBias());
-  ArrayRef<int64_t> query = shapeOf(op.getQuery()), key = shapeOf(op.getKey());
-  int64_t dv = shapeOf(op.getValue())[3], group = query[2] / key[2];
-  if (!q || !k || !v || (op.getBias() && !bias) || query[3] > 256 || dv > 256)
-    return unfit();
-  AttentionProblem problem{query[1] * group, key[0] * key[2], key[1], query[3], dv, q->bytes};
-  std::string name = "attention " + productName(op.getQuery(), op.getMath()) + " " +
-                     join({problem.rows, problem.groups, problem.keys, problem.d, dv}) + (op.getCausal() ? " causal" : "") +
-                     (bias ? " bias" : "");
-  std::optional<AttentionChoice> chosen = chooseAttention(problem, arch, name, tuning);
-  if (!chosen)
-    return unfit();
-  AttentionChoice choice = *chosen;
-  int64_t sharedBytes = choice.sharedBytes(problem);
-  Config out(kernel.getSymName().str() + "_Config", "AttentionDefaults", elementName(op.getQuery()));
-  if (bias)
-    out.use("BiasElement", elementName(op.getBias()));
-  for (auto [name, value] : {std::pair<StringRef, int64_t>{"B", query[0]},
-                             {"S", query[1]},
-                             {"T", key[1]},
-                             {"H", query[2]},
-                             {"HK", key[2]},
-                             {"D", query[3]},
-                             {"DV", dv},
-                             {"Causal", op.getCausal()},
-                             {"WQ", choice.warpsQ},
-                             {"WT", choice.warpsT},
-                             {"BT", choice.bt},
-                             {"Stages", choice.stages},
-                             {"Split", choice.split},
-                             {"V", epilogue.lanes},
-                             {"SharedBytes", sharedBytes},
-                             {"Trigger", int64_t(choice.trigger)}})
-    out.set(name, value);
-  auto setStrides = [&](const Operand &operand, StringRef prefix, ArrayRef<StringRef> names, ArrayRef<int64_t> shape,
-                        StringRef vector) {
-    SmallVector<int64_t> s(operand.view.strides);
-    for (auto [dim, extent] : llvm::enumerate(shape))
-      if (extent == 1 && (dim != 3 || vector.empty()))
-        s[dim] = 0; // a repeated bias, or an index that is always zero
-    for (auto [name, stride] : llvm::zip_equal(names, s))
-      out.set((prefix + name).str(), stride);
-    if (!vector.empty())
-      out.set(vector, operand.vector(s[3], ArrayRef(s).take_front(3)));
-  };
-  setStrides(*q, "QS", {"b", "s", "h", "d"}, query, "VecQ");
-  setStrides(*k, "KS", {"b", "t", "h", "d"}, key, "VecK");
-  setStrides(*v, "VS", {"b", "t", "h", "d"}, shapeOf(op.getValue()), "VecV");
-  if (bias) {
-    out.set("HasBias", 1);
-    setStrides(*bias, "BiasS", {"b", "h", "s", "t"}, shapeOf(op.getBias()), "");
-  }
-  setProducts(out, *q, op.getMath());
-  header = "ogc/attention.cuh";
-  config = out.str();
-  std::string scale = types.literal(op.getScaleAttr());
-  std::string noBias = "(const " + elementName(op.getQuery()) + " *)nullptr";
-  call = "ogc::attention<" + kernel.getSymName().str() + "_Config>(" + q->pointer() + ", " + k->pointer() + ", " + v->pointer() +
-         ", " + (bias ? bias->pointer() : noBias) + ", " + scale + ", " + epilogue.construct + ");";
-  int64_t grid = choice.split * divideCeil(query[1] * group, choice.blockRows()) * key[2] * query[0];
-  setLaunch(grid, choice.threads(), choice.split, sharedBytes, choice);
-  return success();
-}
-
 FailureOr<KernelText> AnchorPrinter::print(Operation *anchor) {
   bool merged = isa<kern::ConvOp, kern::DepthwiseConvOp>(anchor);
   FailureOr<Epilogue> printed = printEpilogue(kernel, anchor, merged, mostLanes(anchor), fits);
@@ -581,7 +383,7 @@ FailureOr<KernelText> AnchorPrinter::print(Operation *anchor) {
     *parameters += ", const __grid_constant__ ogc::TensorMap m" + std::to_string(i);
   text.cost = 4;
   std::string cluster = launch.cluster > 1 ? "__cluster_dims__(" + std::to_string(launch.cluster) + ", 1, 1) " : "";
-  text.source = config + epilogue.functor + "extern \"C\" __global__ void " + cluster + "__launch_bounds__(" +
+  text.source = config + operands + epilogue.functor + "extern \"C\" __global__ void " + cluster + "__launch_bounds__(" +
                 std::to_string(launch.block) + (residentBlocks > 1 ? ", " + std::to_string(residentBlocks) : "") + ") " +
                 text.name + "(" + *parameters + ") {\n  " + call + "\n}\n";
   return text;

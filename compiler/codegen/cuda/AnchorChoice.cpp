@@ -318,6 +318,42 @@ std::optional<AttentionChoice> chooseAttention(const AttentionProblem &problem, 
   return choose(tuning, std::move(name), rule, isLegal, candidates);
 }
 
+int64_t DecodeChoice::sharedBytes(const AttentionProblem &problem, int64_t newRows) const {
+  int64_t parts = (warps + (split > 1 ? split : 0)) * problem.rows * (problem.d + 2);
+  return (problem.rows * problem.d + newRows * 2 * problem.d + parts) * 4;
+}
+
+static DecodeChoice decodeRule(const AttentionProblem &problem, CudaArch arch) {
+  DecodeChoice choice;
+  constexpr int64_t fewestKeys = 32; // of a block
+  if (arch.hasClusters())
+    while (choice.split < 8 && problem.groups * choice.split * 2 <= 132 && problem.keys >= choice.split * 2 * fewestKeys)
+      choice.split *= 2;
+  return choice;
+}
+
+bool takesDecode(const AttentionProblem &problem, int64_t newRows, CudaArch arch) {
+  constexpr int64_t mostRows = 8; // held in registers
+  return problem.rows <= mostRows && newRows <= mostRows && problem.d == problem.dv && problem.d % 8 == 0 && problem.d <= 256 &&
+         llvm::isPowerOf2_64(static_cast<uint64_t>(problem.d)) &&
+         decodeRule(problem, arch).sharedBytes(problem, newRows) <= mostSharedBytes(arch);
+}
+
+DecodeChoice chooseDecode(const AttentionProblem &problem, int64_t newRows, CudaArch arch, std::string name, Tuning &tuning) {
+  auto isLegal = [&](const DecodeChoice &c) {
+    return c.warps >= 1 && c.warps <= 8 && isLegalSplit(c.split, arch) && fitsShared(c.sharedBytes(problem, newRows), c, arch);
+  };
+  auto candidates = [&] {
+    std::vector<DecodeChoice> all;
+    for (int warps : {4, 8})
+      for (int split : {1, 2, 4, 8})
+        if (DecodeChoice choice{{}, warps, split}; isLegal(choice) && (split == 1 || problem.keys / split >= 16))
+          all.push_back(choice);
+    return all;
+  };
+  return choose(tuning, std::move(name), decodeRule(problem, arch), isLegal, candidates);
+}
+
 DepthwiseChoice chooseDepthwise(std::string name, Tuning &tuning) {
   auto isLegal = [](const DepthwiseChoice &c) { return c.threads >= 32 && c.threads <= 1024 && c.threads % 32 == 0; };
   auto candidates = [] {

@@ -92,6 +92,23 @@ struct AttentionChoice : LaunchPolicy {
 /// Nothing when no form has enough shared memory.
 std::optional<AttentionChoice> chooseAttention(const AttentionProblem &problem, CudaArch arch, std::string name, Tuning &tuning);
 
+/// `ogc::decode`.
+struct DecodeChoice : LaunchPolicy {
+  int warps = 8, split = 1;
+
+  int threads() const { return 32 * warps; }
+  /// `newRows` of the caches are computed in the kernel.
+  int64_t sharedBytes(const AttentionProblem &problem, int64_t newRows) const;
+  template <typename Visitor> void visit(Visitor &&visit) {
+    visit("warps", warps), visit("split", split);
+    visitPolicy(visit);
+  }
+};
+
+/// True for few query rows with heads of 8, 16, … 256 elements: cheaper by lanes that hold keys than by tiles of 16 rows.
+bool takesDecode(const AttentionProblem &problem, int64_t newRows, CudaArch arch);
+DecodeChoice chooseDecode(const AttentionProblem &problem, int64_t newRows, CudaArch arch, std::string name, Tuning &tuning);
+
 /// `ogc::depthwise`.
 struct DepthwiseChoice : LaunchPolicy {
   int threads = 128;

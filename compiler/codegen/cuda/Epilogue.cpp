@@ -61,8 +61,12 @@ static LogicalResult emitElement(kern::KernelOp kernel, const Domain &domain, bo
   domain.bind(body.getEmitter(), body.extras(numIndices, domain.split.count));
   Operation *yield = kernel.getBody().front().getTerminator();
   SmallVector<Value> values;
+  SmallVector<unsigned> numbers;
   SmallVector<SmallVector<Value>> positions;
-  for (Value result : yield->getOperands()) {
+  for (auto [number, result] : llvm::enumerate(yield->getOperands())) {
+    if (!kern::dependsOn(result, domain.result.getDefiningOp()))
+      continue; // the template's operands store it
+    numbers.push_back(static_cast<unsigned>(number));
     if (tensorType(result).getNumElements() != domain.elements()) {
       fits = false;
       return failure();
@@ -74,8 +78,8 @@ static LogicalResult emitElement(kern::KernelOp kernel, const Domain &domain, bo
     if (!values.back())
       return failure();
   }
-  for (auto [number, value] : llvm::enumerate(values))
-    memref::StoreOp::create(body.getBuilder(), loc, value, body.output(number), positions[number]);
+  for (auto [number, value, position] : llvm::zip_equal(numbers, values, positions))
+    memref::StoreOp::create(body.getBuilder(), loc, value, body.output(number), position);
   body.finish();
   return success();
 }

@@ -52,7 +52,7 @@ mlir::MemRefType bufferType(mlir::Value tensor);
 /// True if an offset of the kernel may pass 31 bits, so that `index` is printed as `long long`.
 bool needsWideIndex(kern::KernelOp kernel);
 
-/// Positions of the arguments whose contents never change (weights), from the attribute `ogc.constant_args`.
+/// Positions of the arguments whose contents do not change while the graph runs, from the attribute `ogc.constant_args`.
 llvm::SmallVector<bool> constantArguments(kern::KernelOp kernel);
 
 /// The parameter list of the entry point: `const T *__restrict__ p0, …, T *__restrict__ pN`. Empty, with an error, for a type

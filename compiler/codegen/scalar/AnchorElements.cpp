@@ -109,6 +109,19 @@ Value ElementEmitter::emitDepthwise(kern::DepthwiseConvOp op, ArrayRef<Value> in
       [&](ArrayRef<Value> k) { return emit(op.getFilter(), {k[0], k[1], indices[3]}); });
 }
 
+Value ElementEmitter::emitPosition(kern::AttentionOp op, Value batch) {
+  Location loc = op.getLoc();
+  Value given = emit(op.getPosition(), {batch});
+  if (!given)
+    return {};
+  Type type = builder.getIndexType();
+  given = arith::IndexCastOp::create(builder, loc, type, given);
+  Value keys = arith::ConstantIndexOp::create(builder, loc, tensorType(op.getKey()).getDimSize(1));
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value isNegative = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, given, zero);
+  return arith::SelectOp::create(builder, loc, isNegative, arith::AddIOp::create(builder, loc, given, keys), given);
+}
+
 /// Scores are computed twice for each element: once for their maximum, once for the two sums.
 Value ElementEmitter::emitAttention(kern::AttentionOp op, ArrayRef<Value> indices) {
   Location loc = op.getLoc();
@@ -117,10 +130,21 @@ Value ElementEmitter::emitAttention(kern::AttentionOp op, ArrayRef<Value> indice
   Value lowest = arith::ConstantOp::create(
       builder, loc, builder.getFloatAttr(builder.getF32Type(), APFloat::getInf(APFloat::IEEEsingle(), true)));
   Value zero = constantF32(builder, loc, 0);
+  // An element of a cache with its new rows.
+  auto cached = [&](Value cache, Value rows, Value t, Value d) -> Value {
+    auto old = [&] { return emit(cache, {b, t, keyHead, d}); };
+    Value first = rows ? emitPosition(op, b) : Value();
+    if (!first)
+      return rows ? Value() : old();
+    Value row = arith::SubIOp::create(builder, loc, t, first); // wraps to a large number before the first row
+    Value count = math.constant(loc, tensorType(rows).getDimSize(1));
+    Value isNew = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, row, count);
+    return emitIf(loc, tensorType(cache).getElementType(), isNew, [&] { return emit(rows, {b, row, keyHead, d}); }, old);
+  };
   auto score = [&](Value t) -> Value {
     Value dot = emitDot(
         loc, {query[3]}, [&](ArrayRef<Value> d) { return emit(op.getQuery(), {b, s, h, d[0]}); },
-        [&](ArrayRef<Value> d) { return emit(op.getKey(), {b, t, keyHead, d[0]}); });
+        [&](ArrayRef<Value> d) { return cached(op.getKey(), op.getNewKey(), t, d[0]); });
     if (!dot)
       return {};
     Value result = arith::MulFOp::create(builder, loc, dot, arith::ConstantOp::create(builder, loc, op.getScaleAttr()));
@@ -154,7 +178,7 @@ Value ElementEmitter::emitAttention(kern::AttentionOp op, ArrayRef<Value> indice
   SmallVector<Value> sums =
       emitLoops(loc, {key[1]}, {zero, zero}, [&](ArrayRef<Value> t, ValueRange carried) -> SmallVector<Value> {
         Value value = score(t[0]),
-              element = value ? toF32(builder, loc, emit(op.getValue(), {b, t[0], keyHead, indices[3]})) : Value();
+              element = value ? toF32(builder, loc, cached(op.getValue(), op.getNewValue(), t[0], indices[3])) : Value();
         if (!element)
           return {};
         Value weight = math::ExpOp::create(builder, loc, arith::SubFOp::create(builder, loc, value, shift));

@@ -66,6 +66,9 @@ public:
   /// error.
   mlir::Value emitOperand(mlir::linalg::LinalgOp op, mlir::OpOperand &operand, llvm::ArrayRef<mlir::Value> loops);
 
+  /// The row of the caches that the first new one goes to (`index`, may lie outside of them); null after an error.
+  mlir::Value emitPosition(kern::AttentionOp op, mlir::Value batch);
+
   /// Index arithmetic that shares its values with the emitted code.
   IndexMath &indices() { return math; }
 

@@ -38,6 +38,33 @@ Operation *findAnchor(Block &body) {
   return nullptr;
 }
 
+bool isPulledOperand(OpOperand &operand) {
+  auto attention = dyn_cast<AttentionOp>(operand.getOwner());
+  unsigned number = operand.getOperandNumber();
+  return attention && (number == 0 || number > (attention.getBias() ? 3u : 2u));
+}
+
+bool isStoredOperand(OpOperand &operand) {
+  return isa<AttentionOp>(operand.getOwner()) && (operand.getOperandNumber() == 1 || operand.getOperandNumber() == 2);
+}
+
+bool dependsOn(Value value, Operation *op) {
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  SmallVector<Operation *> work{value.getDefiningOp()};
+  while (!work.empty()) {
+    Operation *current = work.pop_back_val();
+    if (!current || !seen.insert(current).second)
+      continue;
+    if (current == op)
+      return true;
+    current->walk([&](Operation *nested) {
+      for (Value operand : nested->getOperands())
+        work.push_back(operand.getDefiningOp());
+    });
+  }
+  return false;
+}
+
 bool computesElementsOnce(Schedule schedule) { return schedule == Schedule::Pointwise; }
 
 namespace {
@@ -165,6 +192,8 @@ LogicalResult AttentionOp::verify() {
       failed(checkShape(*this, "value", getValue(), {q[0], k[1], k[2], v[3]})) ||
       failed(checkShape(*this, "result", getResult(), {q[0], q[1], q[2], v[3]})))
     return failure();
+  if (failed(verifyRows()))
+    return failure();
   if (!getBias())
     return success();
   if (failed(checkStaticRank(*this, "bias", getBias(), 4)))
@@ -175,6 +204,27 @@ LogicalResult AttentionOp::verify() {
     if (bias[i] != full[i] && (bias[i] != 1 || i == 3))
       return emitOpError() << "bias dimension " << i << " is " << bias[i] << ", expected " << full[i];
   return success();
+}
+
+LogicalResult AttentionOp::verifyRows() {
+  if (!getNewKey() && !getNewValue() && !getPosition())
+    return success();
+  if (!getNewKey() || !getNewValue() || !getPosition())
+    return emitOpError("has some of new_key, new_value and position, expected all or none");
+  if (failed(checkStaticRank(*this, "new_key", getNewKey(), 4)) ||
+      failed(checkStaticRank(*this, "new_value", getNewValue(), 4)) ||
+      failed(checkStaticRank(*this, "position", getPosition(), 1)))
+    return failure();
+  ArrayRef<int64_t> key = tensorType(getKey()).getShape(), value = tensorType(getValue()).getShape();
+  int64_t rows = tensorType(getNewKey()).getDimSize(1);
+  if (rows < 1 || rows > key[1])
+    return emitOpError() << "new_key has " << rows << " rows, expected 1 to " << key[1];
+  if (!tensorType(getPosition()).getElementType().isSignlessInteger())
+    return emitOpError() << "position has element type " << tensorType(getPosition()).getElementType() << ", expected an integer";
+  if (failed(checkShape(*this, "new_key", getNewKey(), {key[0], rows, key[2], key[3]})) ||
+      failed(checkShape(*this, "new_value", getNewValue(), {key[0], rows, key[2], value[3]})))
+    return failure();
+  return checkShape(*this, "position", getPosition(), {key[0]});
 }
 
 LogicalResult ProgramOp::verify() {

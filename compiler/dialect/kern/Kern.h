@@ -34,6 +34,17 @@ bool computesElementsOnce(Schedule schedule);
 /// The only anchor of a kernel body, or null when it has none.
 mlir::Operation *findAnchor(mlir::Block &body);
 
+/// Operands of which an anchor's schedules ask for single elements, a few times each: values computed for it in its region may
+/// stand there. Those of attention but for the caches and the bias.
+bool isPulledOperand(mlir::OpOperand &operand);
+
+/// Operands that may be converted from the element type that they are stored in while they are read: keys and values of
+/// attention.
+bool isStoredOperand(mlir::OpOperand &operand);
+
+/// True when `value` is computed from a result of `op` in the same block.
+bool dependsOn(mlir::Value value, mlir::Operation *op);
+
 } // namespace ogc::kern
 
 #endif

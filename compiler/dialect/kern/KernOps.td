@@ -65,19 +65,32 @@ def Kern_DepthwiseConvOp : Kern_Op<"depthwise_conv", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Kern_AttentionOp : Kern_Op<"attention", [Pure]> {
+def Kern_AttentionOp : Kern_Op<"attention", [Pure, AttrSizedOperandSegments]> {
   let summary = "scaled dot product attention, softmax in f32; a row whose keys are all masked out gives zero";
   let description = [{
     `query` is `[B, S, H, D]`, `key` is `[B, T, HK, D]`, `value` is `[B, T, HK, DV]`, H a multiple of HK (head h reads key head h / (H / HK)).
     Scores are `scale * dot(q, k) + bias`, softmax over T in f32; the result is `[B, S, H, DV]` in f32. `bias` is an additive mask
     `[B or 1, H or 1, S or 1, T]`. With `causal`, query s sees keys t <= s + T - S.
+
+    With `rows`, key and value are caches whose rows `position[b] + r` are those of `new_key` `[B, R, HK, D]` and `new_value`
+    `[B, R, HK, DV]` instead. A negative position counts from the end; rows before the first or past the last one are left out. The caches stay as they
+    are.
+
+    ```mlir
+    %y = kern.attention %q, %kc, %vc rows %k, %v at %pos {scale = 0.125 : f32}
+        : (tensor<1x1x8x64xf16>, tensor<1x512x2x64xf16>, tensor<1x512x2x64xf16>, tensor<1x1x2x64xf16>, tensor<1x1x2x64xf16>, tensor<1xi64>) -> tensor<1x1x8x64xf32>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value, Optional<AnyRankedTensor>:$bias,
+                       Optional<AnyRankedTensor>:$new_key, Optional<AnyRankedTensor>:$new_value, Optional<AnyRankedTensor>:$position,
                        F32Attr:$scale, UnitAttr:$causal,
                        DefaultValuedAttr<Kern_MathModeAttr, "::ogc::kern::MathMode::IEEE">:$math);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$query `,` $key `,` $value (`,` `bias` $bias^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$query `,` $key `,` $value (`,` `bias` $bias^)? (`rows` $new_key^ `,` $new_value `at` $position)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    llvm::LogicalResult verifyRows();
+  }];
 }
 
 //===----------------------------------------------------------------------===//

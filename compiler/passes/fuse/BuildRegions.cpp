@@ -104,8 +104,8 @@ private:
     for (Operation *op : view.chain) {
       if (body.mapping.contains(op->getResult(0)))
         continue;
-      if (auto transpose = dyn_cast<linalg::TransposeOp>(op))
-        inside(id, transpose.getInit());
+      if (auto structured = dyn_cast<linalg::LinalgOp>(op)) // a transpose, or a conversion of what is read
+        inside(id, structured.getDpsInits()[0]);
       builder.setInsertionPointToEnd(body.block.get());
       builder.clone(*op, body.mapping);
       collectLocations(op->getLoc(), body.locations);

@@ -26,29 +26,8 @@ namespace ogc::fuse {
 
 namespace {
 
-/// Scalar operations that may be done again for each element of a reader instead of loading their result.
-constexpr int64_t repeatBudget = 8;
 /// Values that may be loaded again for each element of a reader instead of their result.
 constexpr int64_t repeatLoads = 2;
-
-bool isReduction(Operation *op) {
-  auto generic = dyn_cast<linalg::LinalgOp>(op);
-  return generic && generic.getNumReductionLoops() > 0;
-}
-
-/// Scalar operations for one element of the result: one each, eight for transcendental functions and divisions.
-int64_t costOf(Operation *op) {
-  if (!isa<linalg::GenericOp>(op))
-    return 0;
-  int64_t cost = 0;
-  for (Operation &scalar : op->getRegion(0).front().without_terminator()) {
-    if (isa<math::MathDialect>(scalar.getDialect()) || isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp>(scalar))
-      cost += isa<math::AbsFOp, math::AbsIOp, math::FmaOp, math::CopySignOp>(scalar) ? 1 : 8;
-    else if (!isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp, linalg::IndexOp>(scalar))
-      ++cost;
-  }
-  return cost;
-}
 
 /// How the users of an operation want it.
 struct Demand {
@@ -151,7 +130,7 @@ private:
     if (isReduction(op) || isa<tensor::ConcatOp>(op))
       return false;
     int64_t loads = llvm::count_if(grouping.inputsOf(op), [&](Value input) { return !grouping.isCheapConstant(input); });
-    return loads <= repeatLoads && costOf(op) <= demand.budget;
+    return loads <= repeatLoads && scalarCost(op) <= demand.budget;
   }
 
   void place(Operation *op) {
@@ -172,14 +151,14 @@ private:
     if (!demand.refusal && demand.homes.size() == 1 && (!demand.isRepeated || isCheap(op, demand))) {
       info.isRepeated = demand.isRepeated;
       info.isInPlace = demand.isInPlace;
-      info.budget = demand.budget - costOf(op);
+      info.budget = demand.budget - scalarCost(op);
       grouping.addToGroup(demand.homes.front(), op);
       return;
     }
     if (!demand.refusal && demand.homes.size() > 1 && isCheap(op, demand)) {
       info.isInlined = true;
       info.homes = demand.homes;
-      info.budget = demand.budget - costOf(op);
+      info.budget = demand.budget - scalarCost(op);
       return;
     }
     if (joinAsSecondResult(op, demand))

@@ -2,6 +2,7 @@
 #include "compiler/passes/fuse/Grouping.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -26,6 +27,40 @@ int64_t elementsOf(Value value) {
 bool isElementwise(linalg::GenericOp op) {
   return op.getNumReductionLoops() == 0 && op.getNumDpsInits() > 0 &&
          llvm::all_of(op.getDpsInitsMutable(), [&](OpOperand &init) { return mapOf(init).isIdentity(); });
+}
+
+bool isReduction(Operation *op) {
+  auto generic = dyn_cast<linalg::LinalgOp>(op);
+  return generic && generic.getNumReductionLoops() > 0;
+}
+
+int64_t scalarCost(Operation *op) {
+  if (!isa<linalg::GenericOp>(op))
+    return 0;
+  int64_t cost = 0;
+  for (Operation &scalar : op->getRegion(0).front().without_terminator()) {
+    if (isa<math::MathDialect>(scalar.getDialect()) || isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp>(scalar))
+      cost += isa<math::AbsFOp, math::AbsIOp, math::FmaOp, math::CopySignOp>(scalar) ? 1 : 8;
+    else if (!isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp, linalg::IndexOp>(scalar))
+      ++cost;
+  }
+  return cost;
+}
+
+/// True when an anchor asks for elements of `value`, as it is or through views.
+static bool isPulled(Value value) {
+  return llvm::any_of(value.getUses(), [](OpOperand &use) {
+    return kern::isPulledOperand(use) || (isViewOp(use.getOwner()) && isPulled(use.getOwner()->getResult(0)));
+  });
+}
+
+bool servesPulledOperand(Operation *op, unsigned depth) {
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  bool isSimple = isViewOp(op) || isa<tensor::ConcatOp>(op) || (generic && isElementwise(generic));
+  if (depth == 0 || !isSimple || op->getNumResults() != 1 || scalarCost(op) > repeatBudget)
+    return false;
+  return isPulled(op->getResult(0)) ||
+         llvm::all_of(op->getUsers(), [&](Operation *user) { return servesPulledOperand(user, depth - 1); });
 }
 
 AffineMap mapOf(OpOperand &operand) { return cast<linalg::LinalgOp>(operand.getOwner()).getMatchingIndexingMap(&operand); }
@@ -58,7 +93,7 @@ void Grouping::absorbViews(Operation *anchor) {
     Value value = operand.get();
     if (!value.getDefiningOp() || infos[value.getDefiningOp()].isConstant)
       continue;
-    StridedView view = resolveStridedView(value);
+    StridedView view = kern::isStoredOperand(operand) ? resolveStoredView(value) : resolveStridedView(value);
     // Reshapes right below the root stay outside the region.
     size_t outside = 0;
     while (outside < view.chain.size() && isReshapeOp(view.chain[outside]))

@@ -117,6 +117,18 @@ int64_t elementsOf(mlir::Value value);
 /// True for a generic without reductions whose results are written through identity maps.
 bool isElementwise(mlir::linalg::GenericOp op);
 
+/// True for an operation that reduces over some of its loops.
+bool isReduction(mlir::Operation *op);
+
+/// Scalar operations for one element of the result: one each, eight for transcendental functions and divisions.
+int64_t scalarCost(mlir::Operation *op);
+/// Scalar operations that may be done again for each element of a reader instead of loading their result.
+constexpr int64_t repeatBudget = 8;
+
+/// True when `op` computes what an anchor asks for element by element (`kern::isPulledOperand`), directly or by others that do
+/// nothing else: it will become part of that anchor's region. `depth` bounds how far the search goes.
+bool servesPulledOperand(mlir::Operation *op, unsigned depth = 16);
+
 /// The map through which a generic reads `operand`.
 mlir::AffineMap mapOf(mlir::OpOperand &operand);
 

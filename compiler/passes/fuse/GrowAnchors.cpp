@@ -2,6 +2,7 @@
 #include "compiler/analysis/InterleavedParts.h"
 #include "compiler/passes/fuse/Grouping.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/STLExtras.h"
 #include <map>
 
@@ -56,6 +57,78 @@ const char *whyNotEpilogue(Grouping &grouping, int id, linalg::GenericOp generic
   return nullptr;
 }
 
+/// True for what an anchor's own epilogue computes: the one element-wise operation that reads the anchor's result, and so on from
+/// there. Nobody else gains by taking it.
+bool isEpilogue(Grouping &grouping, linalg::GenericOp generic) {
+  return isElementwise(generic) && llvm::any_of(generic.getDpsInputOperands(), [&](OpOperand *input) {
+           Value value = stripReshapes(input->get());
+           Operation *def = value.getDefiningOp();
+           auto before = dyn_cast_or_null<linalg::GenericOp>(def);
+           bool isAnchor = def && kern::isAnchor(def) && !isa<kern::ProgramOp>(def);
+           return mapOf(*input).isIdentity() && (isAnchor || (before && isEpilogue(grouping, before))) &&
+                  grouping.usesOf(value).size() == 1;
+         });
+}
+
+/// Null when each element of `op` may be computed where an anchor asks for it; else the reason.
+const char *whyNotPulled(Grouping &grouping, int id, Operation *op) {
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  if (!isa<linalg::TransposeOp, tensor::ConcatOp, tensor::ExtractSliceOp>(op) && !(generic && isElementwise(generic)))
+    return "not element-wise";
+  if (grouping.info(op).isConstant != grouping.group(id).isConstant)
+    return "computed from constants only";
+  if (scalarCost(op) > repeatBudget)
+    return "too dear to repeat";
+  if (generic && isEpilogue(grouping, generic))
+    return "follows another anchor";
+  for (Value input : grouping.inputsOf(op))
+    if (Operation *def = stripReshapes(input).getDefiningOp(); def && isReduction(def) && !isa<linalg::FillOp>(def))
+      return "goes on in a row";
+  return nullptr;
+}
+
+/// What computes the pulled operands of `anchor` (the rotation of queries and keys) joins its group, as far as nothing else reads
+/// it. The new rows of a cache may be read outside, too: they become results.
+void pullOperands(Grouping &grouping, Operation *anchor, int id) {
+  // Against the order of the block, so that an operation is looked at after all that read it.
+  std::map<unsigned, Operation *, std::greater<>> candidates;
+  auto addSource = [&](Value value) {
+    if (Operation *def = stripReshapes(value).getDefiningOp())
+      candidates.try_emplace(grouping.info(def).index, def);
+  };
+  llvm::SmallPtrSet<Operation *, 4> rows;
+  for (OpOperand &operand : anchor->getOpOperands()) {
+    if (!kern::isPulledOperand(operand))
+      continue;
+    const StridedView *view = grouping.absorbedView(operand);
+    Value source = stripReshapes(view ? view->root : operand.get());
+    addSource(source);
+    auto attention = cast<kern::AttentionOp>(anchor);
+    if ((operand.get() == attention.getNewKey() || operand.get() == attention.getNewValue()) && source.getDefiningOp())
+      rows.insert(source.getDefiningOp());
+  }
+  while (!candidates.empty()) {
+    Operation *op = candidates.begin()->second;
+    candidates.erase(candidates.begin());
+    if (!grouping.isFree(op) || op->getNumResults() != 1)
+      continue;
+    bool isReadOutside =
+        llvm::any_of(grouping.usesOf(op->getResult(0)), [&](const Use &use) { return grouping.info(use.user).group != id; });
+    const char *reason = whyNotPulled(grouping, id, op);
+    if (!reason && isReadOutside && !rows.contains(op))
+      reason = "read by others, too";
+    if (!reason && grouping.wouldFormCycle(id, op))
+      reason = "another operand depends on it on a way outside";
+    if (reason) {
+      grouping.noteMiss(op, id, Twine("into ") + anchor->getName().getStringRef() + ": " + reason);
+      continue;
+    }
+    grouping.addToGroup(id, op);
+    for (Value input : grouping.inputsOf(op))
+      addSource(input);
+  }
+}
+
 void growEpilogue(Grouping &grouping, int id) {
   Operation *anchor = grouping.group(id).ops.front();
   // In block order, so that an operation is looked at after all that it reads.
@@ -98,8 +171,10 @@ void growEpilogue(Grouping &grouping, int id) {
 void growAnchors(Grouping &grouping, bool epilogues) {
   for (Operation *anchor : anchorsDeepestFirst(grouping)) {
     int id = grouping.addGroup(GroupKind::Anchor, anchor);
-    if (!isa<kern::ProgramOp>(anchor) && epilogues) // a program stays alone: its elements have no common order
-      growEpilogue(grouping, id);
+    if (isa<kern::ProgramOp>(anchor) || !epilogues) // a program stays alone: its elements have no common order
+      continue;
+    pullOperands(grouping, anchor, id);
+    growEpilogue(grouping, id);
   }
 }
 

@@ -75,14 +75,14 @@ private:
   }
 
   /// A slice is read in place by anchors and pulled by generics, but a return would copy it, and an element-wise operation that
-  /// was part of the product's region would be left outside of it.
+  /// was part of the product's region would be left outside of it, unless an anchor takes it in.
   bool mayBeSlice(Value value) {
     for (OpOperand &use : value.getUses()) {
       Operation *user = use.getOwner();
       if (isa<func::ReturnOp>(user))
         return false;
       auto generic = dyn_cast<linalg::GenericOp>(user);
-      if (generic && fuse::isElementwise(generic) && mapOf(use).isIdentity())
+      if (generic && fuse::isElementwise(generic) && mapOf(use).isIdentity() && !fuse::servesPulledOperand(generic))
         return false;
       if (isViewOp(user) && !mayBeSlice(user->getResult(0)))
         return false;

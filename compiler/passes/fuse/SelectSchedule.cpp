@@ -18,12 +18,12 @@ namespace {
 using namespace mlir;
 using kern::Schedule;
 
-/// Checks that the operands of `anchor` are block arguments or strided views of them.
+/// Checks that the operands of `anchor` are block arguments or strided views of them, but for those that may be computed.
 LogicalResult checkAnchorOperands(Operation *anchor) {
   bool ok = true;
   for (OpOperand &operand : anchor->getOpOperands()) {
-    StridedView view = resolveStridedView(operand.get());
-    if (isa<BlockArgument>(view.root))
+    StridedView view = kern::isStoredOperand(operand) ? resolveStoredView(operand.get()) : resolveStridedView(operand.get());
+    if (isa<BlockArgument>(view.root) || kern::isPulledOperand(operand))
       continue;
     anchor->emitOpError() << "operand " << operand.getOperandNumber() << " is no strided view of an input of its region";
     ok = false;

@@ -97,6 +97,31 @@ Value withPast(Node &n, int current, int past, int present, int64_t heads, Small
 }
 
 //===----------------------------------------------------------------------===//
+// Caches
+//===----------------------------------------------------------------------===//
+
+/// The cache and the new rows that operand i is made of by TensorScatter, as key or value [B, T, HK, D]; null when it is not.
+struct CachedRows {
+  Value cache, rows, position;
+};
+
+CachedRows readCache(Node &n, int i, int64_t heads) {
+  Operation *op = n.op.input(i).getDefiningOp();
+  if (!onnx::isOp(op, "TensorScatter"))
+    return {};
+  onnx::OnnxOp scatter(op);
+  int64_t rank = n.inRank(i), axis = wrapAxis(scatter.getI64("axis", -2), rank);
+  if (scatter.getStr("mode", "linear") != "linear" || axis != rank - 2 || !scatter.hasInput(2))
+    return {};
+  CachedRows result{n.lowered(scatter.input(0)), n.lowered(scatter.input(1)), n.lowered(scatter.input(2))};
+  for (Value *v : {&result.cache, &result.rows}) {
+    Shape shape(shapeOf(*v));
+    *v = rank == 3 ? reshape(n.b, *v, {shape[0], shape[1], heads, shape[2] / heads}) : transpose(n.b, *v, {0, 2, 1, 3});
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
 // Without the anchor
 //===----------------------------------------------------------------------===//
 
@@ -210,8 +235,19 @@ LogicalResult attention(Node &n) {
   if (decomposes) {
     acc = decomposedAttention(n, q, k, v, bias, scale, scores);
   } else {
+    // What is written into both caches now is read from where it comes, so that attention does not wait for the caches.
+    CachedRows keyRows = readCache(n, 1, keyHeads), valueRows = readCache(n, 2, keyHeads);
+    bool isCached = keyRows.cache && valueRows.cache && keyRows.position == valueRows.position && !n.has(4) && !n.has(5) &&
+                    shapeOf(keyRows.rows)[1] == shapeOf(valueRows.rows)[1] && numElements(shapeOf(keyRows.rows)) > 0;
+    if (isCached) {
+      k = keyRows.cache;
+      v = valueRows.cache;
+    } else {
+      keyRows = valueRows = {};
+    }
     acc = kern::AttentionOp::create(n.b, RankedTensorType::get({batch, queries, heads, valueSize}, type), q, k, v, bias,
-                                    n.b.getF32FloatAttr(scale), anchorCausal ? n.b.getUnitAttr() : UnitAttr(),
+                                    keyRows.rows, valueRows.rows, keyRows.position, n.b.getF32FloatAttr(scale),
+                                    anchorCausal ? n.b.getUnitAttr() : UnitAttr(),
                                     kern::MathModeAttr::get(n.b.getContext(), n.math));
   }
   Value y = convertFloat(n.b, acc, n.outElement());

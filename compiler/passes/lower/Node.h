@@ -37,6 +37,8 @@ public:
 
   /// The i-th operand, or null when absent.
   mlir::Value in(int i) const;
+  /// The lowered value of an operand of another operator, which is lowered already.
+  mlir::Value lowered(mlir::Value v) const { return values.lowered.lookup(v); }
   bool has(int i) const { return op.hasInput(i); }
   int numInputs() const { return op.numInputs(); }
   llvm::ArrayRef<int64_t> inShape(int i) const { return shapeOf(in(i)); }

@@ -11,7 +11,7 @@ namespace ogc::lower {
 namespace {
 
 /// past_cache [B, ..., C, ...] with update [B, ..., S, ...] at write_indices [B] of `axis`. Linear: rows past the end are
-/// dropped; circular: they go on at the begin.
+/// dropped; circular: they go on at the begin. A negative index counts from the end.
 LogicalResult tensorScatter(Node &n) {
   MLIRContext *context = n.b.getContext();
   unsigned rank = static_cast<unsigned>(n.inRank(0));
@@ -38,7 +38,11 @@ LogicalResult tensorScatter(Node &n) {
         for (unsigned d = 0; d < rank; ++d)
           at.push_back(linalg::IndexOp::create(s.b, d));
         Value row = arith::IndexCastOp::create(s.b, i64, at[axis]);
-        Value offset = x.size() > 1 ? s.sub(row, x[1]) : row;
+        Value offset = row;
+        if (x.size() > 1) {
+          Value fromEnd = s.add(x[1], s.icst(i64, capacity));
+          offset = s.sub(row, s.select(s.cmp(Compare::Less, x[1], s.icst(i64, 0), false), fromEnd, x[1]));
+        }
         if (mode == "circular")
           offset = s.mod(offset, s.icst(i64, capacity), false, /*fmod=*/false);
         Value isNew = arith::AndIOp::create(s.b, s.cmp(Compare::GreaterOrEqual, offset, s.icst(i64, 0), false),

@@ -186,6 +186,21 @@ Value beforeRepeat(Value value, int64_t &repeats) {
   return split->getOperand(0);
 }
 
+/// Queries [B, HK, G, D] that are the heads of one position, [B, HK * G, 1, D], in groups that share a key head: the value before
+/// the reshape, null when it is another one. Heads are then where they were, without a transpose.
+Value beforeGrouping(Value query, Value mask) {
+  Operation *group = producer(query, "Reshape");
+  RankedTensorType to = staticType(query), from = group ? staticType(group->getOperand(0)) : RankedTensorType();
+  if (!from || to.getRank() != 4 || from.getRank() != 4)
+    return {};
+  ArrayRef<int64_t> s = to.getShape();
+  if (from.getShape() != ArrayRef<int64_t>({s[0], s[1] * s[2], 1, s[3]}))
+    return {};
+  // A mask that differs among the heads of a group would have to be reshaped, too.
+  bool isShared = !mask || llvm::all_of(staticType(mask).getShape().drop_back(1).take_back(2), [](int64_t d) { return d == 1; });
+  return isShared ? group->getOperand(0) : Value();
+}
+
 SmallVector<int64_t> toRank4(ArrayRef<int64_t> shape) {
   SmallVector<int64_t> padded(4 - shape.size(), 1);
   llvm::append_range(padded, shape);
@@ -222,6 +237,8 @@ struct FormAttentionFromMatMul : RewritePattern {
       key = sharedKey;
       value = sharedValue;
     }
+    if (Value heads = keyRepeats == 1 ? beforeGrouping(query, parts->mask) : Value())
+      query = heads;
     key = reshape(rewriter, loc, key, shapeOf(key));
     value = reshape(rewriter, loc, value, shapeOf(value));
     SmallVector<Value> operands = {query, key, value};

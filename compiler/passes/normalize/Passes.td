@@ -69,6 +69,24 @@ def FormGelu : Ogc_NormalizePass<"ogc-form-gelu"> {
   }];
 }
 
+def FormTensorScatter : Ogc_NormalizePass<"ogc-form-tensor-scatter"> {
+  let summary = "recognise a row that is written into a cache";
+  let description = [{
+    Exporters write the key or value of a new position by ScatterND on a cache whose rows they have transposed to the front, or by
+    ScatterElements with the position repeated for every element. Both become TensorScatter, which attention reads through. One row in
+    the same place of each batch; a negative position counts from the end.
+
+    ```mlir
+    %t = "onnx.Transpose"(%cache) {perm = array<i64: 2, 0, 1, 3>}
+    %u = "onnx.Transpose"(%row) {perm = array<i64: 2, 0, 1, 3>}
+    %s = "onnx.ScatterND"(%t, %position, %u) …
+    %o = "onnx.Transpose"(%s) {perm = array<i64: 1, 2, 0, 3>}
+    // becomes
+    %o = "onnx.TensorScatter"(%cache, %row, %position) {axis = 2 : i64, mode = "linear"}
+    ```
+  }];
+}
+
 def FormAttention : Ogc_NormalizePass<"ogc-form-attention"> {
   let summary = "recognise decomposed scaled dot product attention";
   let description = [{

@@ -24,6 +24,7 @@ void addFormPasses(OpPassManager &manager, std::function<bool(StringRef)> hasLow
   manager.addNestedPass<func::FuncOp>(createCSEPass());
   addOptional(manager, isDisabled, createFormLayerNorm());
   addOptional(manager, isDisabled, createFormGelu());
+  addOptional(manager, isDisabled, createFormTensorScatter());
   addOptional(manager, isDisabled, createFormAttention());
   manager.addNestedPass<func::FuncOp>(createExpandFunctions(std::move(hasLowering)));
   manager.addNestedPass<func::FuncOp>(createDropIdentities());

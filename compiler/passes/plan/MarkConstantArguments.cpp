@@ -1,4 +1,4 @@
-//===- MarkConstantArguments.cpp - kernel arguments that are always weights ===//
+//===- MarkConstantArguments.cpp - kernel arguments that no node writes ===//
 #include "compiler/dialect/kern/Kern.h"
 #include "compiler/passes/plan/Passes.h"
 
@@ -14,16 +14,33 @@ namespace {
 
 using namespace mlir;
 
+/// True for bytes that are there before the graph starts.
+bool comesFromOutside(cg::SliceAttr slice) {
+  return slice.getSection() == cg::Section::Weights || slice.getSection() == cg::Section::Inputs ||
+         slice.getSection() == cg::Section::State;
+}
+
 class MarkConstantArguments : public impl::MarkConstantArgumentsBase<MarkConstantArguments> {
   void runOnOperation() override {
-    // Whether each argument of a kernel was a weight in all launches so far.
+    // Whether each argument of a kernel was constant in all launches so far.
     llvm::MapVector<StringAttr, SmallVector<bool>> constant;
-    getOperation().walk([&](cg::KernelOp node) {
-      ArrayAttr args = node.getArgs();
-      SmallVector<bool> &flags = constant.try_emplace(node.getKernelAttr().getAttr(), args.size(), true).first->second;
-      for (auto [flag, slice] : llvm::zip(flags, args.getAsRange<cg::SliceAttr>()))
-        flag = flag && slice.getSection() == cg::Section::Weights;
-    });
+    for (auto graph : getOperation().getOps<cg::GraphOp>()) {
+      SmallVector<cg::SliceAttr> written;
+      graph.walk([&](Operation *node) {
+        if (node->getNumResults() == 1 && isa<cg::NodeType>(node->getResult(0).getType()))
+          for (cg::SliceAttr slice : cg::nodeSlices(node))
+            if (slice.getAccess() != cg::Access::Read && comesFromOutside(slice))
+              written.push_back(slice);
+      });
+      graph.walk([&](cg::KernelOp node) {
+        ArrayAttr args = node.getArgs();
+        SmallVector<bool> &flags = constant.try_emplace(node.getKernelAttr().getAttr(), args.size(), true).first->second;
+        for (auto [flag, slice] : llvm::zip(flags, args.getAsRange<cg::SliceAttr>())) {
+          bool isWritten = llvm::any_of(written, [&, read = slice](cg::SliceAttr other) { return cg::overlap(read, other); });
+          flag = flag && comesFromOutside(slice) && !isWritten;
+        }
+      });
+    }
     Builder builder(&getContext());
     for (auto kernel : getOperation().getOps<kern::KernelOp>()) {
       SmallVector<int64_t> indices;

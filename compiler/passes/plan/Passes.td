@@ -157,14 +157,15 @@ def ClassifyTopologies : Pass<"ogc-classify-topologies", "::mlir::ModuleOp"> {
 }
 
 def MarkConstantArguments : Pass<"ogc-mark-constant-arguments", "::mlir::ModuleOp"> {
-  let summary = "note on each kernel which arguments are weights in every launch";
+  let summary = "note on each kernel which arguments nothing writes while the graph runs";
   let description = [{
-    Weights never change while a graph runs, so a kernel may read such an argument before it waits for the kernels ahead of it. The
-    attribute is `ogc.constant_args`; an argument that is a weight in some launches only is not listed.
+    Weights, and inputs and states that no node of the graph writes, are there before the graph starts: it starts when all work before it in its
+    stream has ended. So a kernel may read such an argument before it waits for the kernels ahead of it. The attribute is
+    `ogc.constant_args`; an argument that is constant in some launches only is not listed.
 
     ```mlir
     cg.kernel @k0 [#cg.slice<inputs, 0, 64, read>, #cg.slice<weights, 0, 64, read>, #cg.slice<outputs, 0, 64, write>]
-    // kern.kernel @k0 gets ogc.constant_args = array<i64: 1>
+    // kern.kernel @k0 gets ogc.constant_args = array<i64: 0, 1>
     ```
   }];
 }

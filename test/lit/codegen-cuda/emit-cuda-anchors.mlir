@@ -31,6 +31,7 @@
 
 #id3 = affine_map<(d0,d1,d2)->(d0,d1,d2)>
 #n3 = affine_map<(d0,d1,d2)->(d2)>
+#id5 = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3, d4)>
 #id4 = affine_map<(d0,d1,d2,d3)->(d0,d1,d2,d3)>
 #n4 = affine_map<(d0,d1,d2,d3)->(d3)>
 
@@ -160,7 +161,7 @@ kern.kernel @dw attributes {schedule = #kern.schedule<depthwise_conv>, ogc.const
 // CHECK: struct attn_Config : ogc::AttentionDefaults {
 // CHECK: QSs = 2304, QSh = 64, QSd = 1, VecQ = 8, {{.*}}HasBias = 1, BiasSb = 0, BiasSh = 0, BiasSs = 0, BiasSt = 1
 // CHECK: ogc::storeVec(p2 + i1 * 768 +
-// CHECK: ogc::attention<attn_Config>(p0, p0 + 768, p0 + 1536, p1, 0x1p-3f, attn_Epilogue{p2});
+// CHECK: ogc::attention<attn_Config>(p0, p0 + 768, p0 + 1536, p1, 0x1p-3f, ogc::NoOperands{}, attn_Epilogue{p2});
 kern.kernel @attn attributes {schedule = #kern.schedule<attention>} {
 ^bb0(%qkv: tensor<1x128x2304xf16>, %mask: tensor<1x1x1x128xf16>):
   %5 = tensor.expand_shape %qkv [[0],[1],[2,3,4]] output_shape [1,128,3,12,64] : tensor<1x128x2304xf16> into tensor<1x128x3x12x64xf16>
@@ -210,3 +211,55 @@ kern.kernel @pixels attributes {schedule = #kern.schedule<conv>, ogc.constant_ar
   %acc = kern.conv %x, %w {kernel = array<i64: 1,1>, strides = array<i64: 1,1>, dilations = array<i64: 1,1>, pads = array<i64: 0,0,0,0>} : (tensor<2x28x28x128xf16>, tensor<8x128x64xf16>) -> tensor<2x28x28x512xf32>
   kern.yield %acc : tensor<2x28x28x512xf32>
 } loc("pixels (Conv)")
+// One query over a cache that is stored in f32: lanes hold the keys; the rotated query and the new rows come from a functor, which also
+// stores the new key.
+// CHECK: struct step_Config : ogc::DecodeDefaults {
+// CHECK: Split = 8, {{.*}}T = 512, H = 8, HK = 2, D = 64, DV = 64, {{.*}}PulledQuery = 1, NewRows = 1, {{.*}}KSt = 64, KSh = 32768,
+// CHECK: struct step_Operands {
+// CHECK: void bind() {
+// CHECK: ogc::f16 query(int i0, int i1, int i2, int i3) const {
+// CHECK: ogc::f16 newKey(int i0, int i1, int i2, int i3) const {
+// CHECK: ogc::f16 newValue(int i0, int i1, int i2, int i3) const {
+// CHECK: int position(int i0) const {
+// CHECK: void store0(int i0) const {
+// CHECK: for (int i = first; i < 128; i += step)
+// CHECK: __cluster_dims__(8, 1, 1) __launch_bounds__(256) step(
+// CHECK-NEXT: ogc::decode<step_Config>((const ogc::f16 *)nullptr, p2 + 65536, p3, (const ogc::f16 *)nullptr, 0x1p-3f, step_Operands{p0, p1, p4, p5, p6}, step_Epilogue{p7});
+kern.kernel @step attributes {schedule = #kern.schedule<attention>} {
+^bb0(%x: tensor<1x1x8x64xf16>, %n: tensor<1x1x2x64xf16>, %kc: tensor<2x1x2x512x64xf32>, %vc: tensor<1x2x512x64xf32>, %v: tensor<1x1x2x64xf16>, %pos: tensor<1xi64>):
+  %e = tensor.empty() : tensor<1x1x8x64xf16>
+  %f = tensor.empty() : tensor<1x1x2x64xf16>
+  %q = linalg.generic {indexing_maps = [#id4, #id4], iterator_types = ["parallel","parallel","parallel","parallel"]} ins(%x : tensor<1x1x8x64xf16>) outs(%e : tensor<1x1x8x64xf16>) {
+  ^bb1(%a: f16, %o: f16):
+    %s = arith.negf %a : f16
+    linalg.yield %s : f16
+  } -> tensor<1x1x8x64xf16>
+  %k = linalg.generic {indexing_maps = [#id4, #id4], iterator_types = ["parallel","parallel","parallel","parallel"]} ins(%n : tensor<1x1x2x64xf16>) outs(%f : tensor<1x1x2x64xf16>) {
+  ^bb1(%a: f16, %o: f16):
+    %s = arith.negf %a : f16
+    linalg.yield %s : f16
+  } -> tensor<1x1x2x64xf16>
+  %g = tensor.empty() : tensor<2x1x2x512x64xf16>
+  %h = linalg.generic {indexing_maps = [#id5, #id5], iterator_types = ["parallel","parallel","parallel","parallel","parallel"]} ins(%kc : tensor<2x1x2x512x64xf32>) outs(%g : tensor<2x1x2x512x64xf16>) {
+  ^bb1(%a: f32, %o: f16):
+    %s = arith.truncf %a : f32 to f16
+    linalg.yield %s : f16
+  } -> tensor<2x1x2x512x64xf16>
+  %l = tensor.extract_slice %h[1, 0, 0, 0, 0] [1, 1, 2, 512, 64] [1, 1, 1, 1, 1] : tensor<2x1x2x512x64xf16> to tensor<1x2x512x64xf16>
+  %m = tensor.empty() : tensor<1x512x2x64xf16>
+  %keys = linalg.transpose ins(%l : tensor<1x2x512x64xf16>) outs(%m : tensor<1x512x2x64xf16>) permutation = [0, 2, 1, 3]
+  %p = tensor.empty() : tensor<1x2x512x64xf16>
+  %u = linalg.generic {indexing_maps = [#id4, #id4], iterator_types = ["parallel","parallel","parallel","parallel"]} ins(%vc : tensor<1x2x512x64xf32>) outs(%p : tensor<1x2x512x64xf16>) {
+  ^bb1(%a: f32, %o: f16):
+    %s = arith.truncf %a : f32 to f16
+    linalg.yield %s : f16
+  } -> tensor<1x2x512x64xf16>
+  %values = linalg.transpose ins(%u : tensor<1x2x512x64xf16>) outs(%m : tensor<1x512x2x64xf16>) permutation = [0, 2, 1, 3]
+  %acc = kern.attention %q, %keys, %values rows %k, %v at %pos {scale = 0.125 : f32} : (tensor<1x1x8x64xf16>, tensor<1x512x2x64xf16>, tensor<1x512x2x64xf16>, tensor<1x1x2x64xf16>, tensor<1x1x2x64xf16>, tensor<1xi64>) -> tensor<1x1x8x64xf32>
+  %y = linalg.generic {indexing_maps = [#id4, #id4], iterator_types = ["parallel","parallel","parallel","parallel"]} ins(%acc : tensor<1x1x8x64xf32>) outs(%e : tensor<1x1x8x64xf16>) {
+  ^bb1(%a: f32, %o: f16):
+    %t = arith.truncf %a : f32 to f16
+    linalg.yield %t : f16
+  } -> tensor<1x1x8x64xf16>
+  kern.yield %k, %y : tensor<1x1x2x64xf16>, tensor<1x1x8x64xf16>
+} loc("node step (Attention)")

@@ -44,3 +44,14 @@ func.func @softcap(%q: tensor<1x4x5x8xf32>, %k: tensor<1x4x7x8xf32>) -> tensor<1
   %0 = "onnx.Attention"(%q, %k, %k) {softcap = 2.0 : f32} : (tensor<1x4x5x8xf32>, tensor<1x4x7x8xf32>, tensor<1x4x7x8xf32>) -> tensor<1x4x5x8xf32>
   return %0 : tensor<1x4x5x8xf32>
 }
+
+// Keys and values with rows just written are read as caches and rows, also where the updated cache is a result.
+// CHECK-LABEL: func @cached
+// CHECK: kern.attention %{{.*}}, %{{.*}}, %{{.*}} rows %{{.*}}, %{{.*}} at %arg5 {scale
+// CHECK-SAME: (tensor<1x1x4x8xf32>, tensor<1x6x2x8xf32>, tensor<1x6x2x8xf32>, tensor<1x1x2x8xf32>, tensor<1x1x2x8xf32>, tensor<1xi64>)
+func.func @cached(%q: tensor<1x4x1x8xf32>, %kc: tensor<1x2x6x8xf32>, %vc: tensor<1x2x6x8xf32>, %k: tensor<1x2x1x8xf32>, %v: tensor<1x2x1x8xf32>, %at: tensor<1xi64>) -> (tensor<1x4x1x8xf32>, tensor<1x2x6x8xf32>) {
+  %0 = "onnx.TensorScatter"(%kc, %k, %at) {axis = -2 : i64, mode = "linear"} : (tensor<1x2x6x8xf32>, tensor<1x2x1x8xf32>, tensor<1xi64>) -> tensor<1x2x6x8xf32>
+  %1 = "onnx.TensorScatter"(%vc, %v, %at) {axis = -2 : i64, mode = "linear"} : (tensor<1x2x6x8xf32>, tensor<1x2x1x8xf32>, tensor<1xi64>) -> tensor<1x2x6x8xf32>
+  %2 = "onnx.Attention"(%q, %0, %1) {is_causal = 0 : i64, scale = 0.5 : f32, qk_matmul_output_mode = 0 : i64, softcap = 0.0 : f32} : (tensor<1x4x1x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>) -> tensor<1x4x1x8xf32>
+  return %2, %0 : tensor<1x4x1x8xf32>, tensor<1x2x6x8xf32>
+}

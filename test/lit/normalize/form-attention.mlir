@@ -114,3 +114,23 @@ func.func @kept(%q: tensor<2x4x5x16xf32>, %kt: tensor<2x4x16x5xf32>, %v: tensor<
   %11 = "onnx.MatMul"(%10, %shared) : (tensor<2x4x5x5xf32>, tensor<1x4x5x16xf32>) -> tensor<2x4x5x16xf32>
   return %1, %2, %5, %8, %11 : tensor<2x4x5x5xf32>, tensor<2x4x5x16xf32>, tensor<2x4x5x16xf32>, tensor<2x4x5x16xf32>, tensor<2x4x5x16xf32>
 }
+
+// The heads of one query in groups that share a key head: the heads are taken as they were, unless the mask tells them apart.
+// CHECK-LABEL: func @one_query
+// CHECK:       %[[O:.*]] = "onnx.Attention"(%arg0, %arg1, %arg2, %arg3) {{.*}} -> tensor<1x8x1x16xf32>
+// CHECK:       "onnx.Reshape"(%[[O]], %{{.*}}) {{.*}} -> tensor<1x2x4x16xf32>
+// CHECK:       "onnx.Attention"(%{{.*}}, %arg1, %arg2, %arg4) {{.*}} -> tensor<1x2x4x16xf32>
+func.func @one_query(%q: tensor<1x8x1x16xf32>, %k: tensor<1x2x5x16xf32>, %v: tensor<1x2x5x16xf32>, %mask: tensor<1x1x1x5xf32>, %other: tensor<1x1x4x5xf32>) -> (tensor<1x2x4x16xf32>, tensor<1x2x4x16xf32>) {
+  %shape = onnx.constant {value = dense<[1, 2, 4, 16]> : tensor<4xi64>} : tensor<4xi64>
+  %g = "onnx.Reshape"(%q, %shape) {allowzero = 0 : i64} : (tensor<1x8x1x16xf32>, tensor<4xi64>) -> tensor<1x2x4x16xf32>
+  %kt = "onnx.Transpose"(%k) {perm = array<i64: 0, 1, 3, 2>} : (tensor<1x2x5x16xf32>) -> tensor<1x2x16x5xf32>
+  %0 = "onnx.MatMul"(%g, %kt) : (tensor<1x2x4x16xf32>, tensor<1x2x16x5xf32>) -> tensor<1x2x4x5xf32>
+  %1 = "onnx.Add"(%0, %mask) : (tensor<1x2x4x5xf32>, tensor<1x1x1x5xf32>) -> tensor<1x2x4x5xf32>
+  %2 = "onnx.Softmax"(%1) {axis = -1 : i64} : (tensor<1x2x4x5xf32>) -> tensor<1x2x4x5xf32>
+  %3 = "onnx.MatMul"(%2, %v) : (tensor<1x2x4x5xf32>, tensor<1x2x5x16xf32>) -> tensor<1x2x4x16xf32>
+  %4 = "onnx.MatMul"(%g, %kt) : (tensor<1x2x4x16xf32>, tensor<1x2x16x5xf32>) -> tensor<1x2x4x5xf32>
+  %5 = "onnx.Add"(%4, %other) : (tensor<1x2x4x5xf32>, tensor<1x1x4x5xf32>) -> tensor<1x2x4x5xf32>
+  %6 = "onnx.Softmax"(%5) {axis = -1 : i64} : (tensor<1x2x4x5xf32>) -> tensor<1x2x4x5xf32>
+  %7 = "onnx.MatMul"(%6, %v) : (tensor<1x2x4x5xf32>, tensor<1x2x5x16xf32>) -> tensor<1x2x4x16xf32>
+  return %3, %7 : tensor<1x2x4x16xf32>, tensor<1x2x4x16xf32>
+}

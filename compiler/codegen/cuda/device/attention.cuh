@@ -25,6 +25,8 @@ struct AttentionDefaults {
     BiasSs = 0,
     BiasSt = 0,
     Causal = 0,
+    PulledQuery = 0,
+    NewRows = 0,
     VecQ = 1,
     VecK = 1,
     VecV = 1,
@@ -37,6 +39,12 @@ struct AttentionDefaults {
     Trigger = 1,
     SharedBytes = 0
   };
+};
+
+/// Operands that are all in memory.
+struct NoOperands {
+  __device__ __forceinline__ void bind() const {}
+  __device__ __forceinline__ void store(int, int) const {}
 };
 
 template <class C> struct AttentionShape {
@@ -249,10 +257,86 @@ __device__ __forceinline__ void mergeParts(float (&value)[V], float &top, float 
   }
 }
 
-template <class C, class BiasElement, class Epilogue>
-__device__ __forceinline__ void attention(const typename C::Element *__restrict__ q, const typename C::Element *__restrict__ k,
-                                          const typename C::Element *__restrict__ v, const BiasElement *__restrict__ bias,
-                                          float scale, const Epilogue &epilogue) {
+/// Query rows row0.. from the functor to shared memory; what does not exist is zero.
+template <class C, class Operands>
+__device__ __forceinline__ void fillQueries(unsigned char *shared, const Operands &operands, int batch, int keyHead, int row0) {
+  using T = typename C::Element;
+  using A = AttentionShape<C>;
+#pragma unroll 2
+  for (int i = threadIdx.x; i < A::BQ * A::DP; i += A::Threads) {
+    int r = i / A::DP, d = i % A::DP, row = row0 + r;
+    T x{};
+    if (row < A::Rows && d < A::D)
+      x = operands.query(batch, row / A::Group, keyHead * A::Group + row % A::Group, d);
+    *reinterpret_cast<T *>(shared + (r * A::LdQ + d) * A::E) = x;
+  }
+}
+
+/// Rows of a cache that is stored in another element type, converted on the way to shared memory.
+template <class C, int Columns, int Ld, int Vec, class CacheElement>
+__device__ __forceinline__ void loadConverted(unsigned char *shared, const CacheElement *origin, long long sRow, long long sCol,
+                                              int rows, int columns) {
+  using T = typename C::Element;
+  using A = AttentionShape<C>;
+  constexpr int Chunks = Columns / Vec, Steps = divUp(A::BT * Chunks, A::Threads);
+#pragma unroll 8
+  for (int step = 0; step < Steps; ++step) {
+    int i = threadIdx.x + step * A::Threads, t = i / Chunks, d = i % Chunks * Vec;
+    if (A::BT * Chunks % A::Threads != 0 && t >= A::BT)
+      break;
+    float x[Vec];
+#pragma unroll
+    for (int j = 0; j < Vec; ++j)
+      x[j] = 0.f;
+    if (t < rows && d < columns) {
+      const CacheElement *from = origin + (t * sRow + d * sCol);
+      if (d + Vec <= columns)
+        load<Vec>(x, from);
+      else
+#pragma unroll
+        for (int j = 0; j < Vec; ++j)
+          if (d + j < columns)
+            x[j] = toFloat(from[j]);
+    }
+    store<Vec>(reinterpret_cast<T *>(shared + (t * Ld + d) * A::E), x);
+  }
+}
+
+/// New rows that lie among the keys t0.. of a tile replace those of the caches. The whole block comes here or none of it.
+template <class C, class Operands>
+__device__ __forceinline__ void patchRows(unsigned char *keys, unsigned char *values, const Operands &operands, int position,
+                                          int batch, int keyHead, int t0) {
+  using T = typename C::Element;
+  using A = AttentionShape<C>;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < C::NewRows * (A::D + A::DV); i += A::Threads) {
+    int r = i / (A::D + A::DV), d = i % (A::D + A::DV), t = position + r - t0;
+    if (t < 0 || t >= A::BT || t + t0 >= A::Keys)
+      continue;
+    if (d < A::D)
+      *reinterpret_cast<T *>(keys + (t * A::LdQ + d) * A::E) = operands.newKey(batch, r, keyHead, d);
+    else
+      *reinterpret_cast<T *>(values + (t * A::LdV + d - A::D) * A::E) = operands.newValue(batch, r, keyHead, d - A::D);
+  }
+}
+
+/// Where the new rows begin, in a range in which nothing overflows.
+template <class C, class Operands> __device__ __forceinline__ int firstNewRow(const Operands &operands, int batch) {
+  long long position = operands.position(batch);
+  return position<-(long long)C::NewRows ? -(int)C::NewRows : position>(int) C::T ? (int)C::T : (int)position;
+}
+
+template <class X, class Y> struct SameType {
+  enum { Value = 0 };
+};
+template <class X> struct SameType<X, X> {
+  enum { Value = 1 };
+};
+
+template <class C, class CacheElement, class BiasElement, class Operands, class Epilogue>
+__device__ __forceinline__ void attention(const typename C::Element *__restrict__ q, const CacheElement *__restrict__ k,
+                                          const CacheElement *__restrict__ v, const BiasElement *__restrict__ bias, float scale,
+                                          Operands operands, const Epilogue &epilogue) {
   using T = typename C::Element;
   using A = AttentionShape<C>;
   int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5, wq = warp / A::WT, wt = warp % A::WT;
@@ -269,8 +353,9 @@ __device__ __forceinline__ void attention(const typename C::Element *__restrict_
   wait();
   if constexpr (C::Trigger == 1)
     launchDependents();
+  operands.bind();
 
-  {
+  if constexpr (!C::PulledQuery) {
     constexpr int Vec = C::VecQ, Chunks = A::DP / Vec, Total = A::BQ * Chunks;
 #pragma unroll 4
     for (int i = tid; i < Total; i += A::Threads) {
@@ -285,16 +370,21 @@ __device__ __forceinline__ void attention(const typename C::Element *__restrict_
         *reinterpret_cast<T *>(shared + (r * A::LdQ + d) * A::E) = valid ? *src : T{};
     }
   }
-  const T *keys = k + ((long long)C::KSb * batch + (long long)C::KSh * keyHead),
-          *values = v + ((long long)C::VSb * batch + (long long)C::VSh * keyHead);
+  const CacheElement *keys = k + ((long long)C::KSb * batch + (long long)C::KSh * keyHead),
+                     *values = v + ((long long)C::VSb * batch + (long long)C::VSh * keyHead);
   auto request = [&](int tile, int stage) {
     unsigned char *dst = shared + A::QBytes + stage * A::StageBytes;
     int t0 = tile * A::BT;
-    loadMatrix<T, A::BT, A::DP, C::VecK, A::Threads, true>(dst, keys + (long long)C::KSt * t0, C::KSt, C::KSd, A::Keys - t0, A::D,
-                                                           [](int t, int d) { return (t * A::LdQ + d) * A::E; });
-    loadMatrix<T, A::BT, A::DVP, C::VecV, A::Threads, true>(dst + A::KBytes, values + (long long)C::VSt * t0, C::VSt, C::VSd,
-                                                            A::Keys - t0, A::DV,
-                                                            [](int t, int d) { return (t * A::LdV + d) * A::E; });
+    const CacheElement *k0 = keys + (long long)C::KSt * t0, *v0 = values + (long long)C::VSt * t0;
+    if constexpr (SameType<T, CacheElement>::Value) {
+      loadMatrix<T, A::BT, A::DP, C::VecK, A::Threads, true>(dst, k0, C::KSt, C::KSd, A::Keys - t0, A::D,
+                                                             [](int t, int d) { return (t * A::LdQ + d) * A::E; });
+      loadMatrix<T, A::BT, A::DVP, C::VecV, A::Threads, true>(dst + A::KBytes, v0, C::VSt, C::VSd, A::Keys - t0, A::DV,
+                                                              [](int t, int d) { return (t * A::LdV + d) * A::E; });
+    } else {
+      loadConverted<C, A::DP, A::LdQ, C::VecK>(dst, k0, C::KSt, C::KSd, A::Keys - t0, A::D);
+      loadConverted<C, A::DVP, A::LdV, C::VecV>(dst + A::KBytes, v0, C::VSt, C::VSd, A::Keys - t0, A::DV);
+    }
   };
   int first = rank * A::Slice, last = least(first + A::Slice, A::Tiles);
   if constexpr (C::Causal) {
@@ -304,8 +394,15 @@ __device__ __forceinline__ void attention(const typename C::Element *__restrict_
 
   AttentionWarp<C> state;
   state.clear();
-  if (A::Stages == 2 && first < last)
+  // The first tile is on its way while queries and new rows are computed.
+  if (first < last)
     request(first, 0);
+  int position = 0;
+  if constexpr (C::NewRows > 0)
+    position = firstNewRow<C>(operands, batch);
+  if constexpr (C::PulledQuery)
+    fillQueries<C>(shared, operands, batch, keyHead, row0);
+  operands.store(blockIdx.x * A::Threads + tid, gridDim.x * A::Threads);
   copyCommit();
   unsigned base = sharedAddress(shared);
 #pragma unroll 1
@@ -314,11 +411,19 @@ __device__ __forceinline__ void attention(const typename C::Element *__restrict_
     if constexpr (A::Stages == 2) {
       if (tile + 1 < last)
         request(tile + 1, stage ^ 1);
-    } else
+    } else if (tile > first)
       request(tile, 0);
     copyCommit();
     copyWait<A::Stages - 1>();
     __syncthreads();
+    if constexpr (C::NewRows > 0) {
+      int t0 = tile * A::BT;
+      if (position < t0 + A::BT && position + C::NewRows > t0) {
+        unsigned char *base = shared + A::QBytes + stage * A::StageBytes;
+        patchRows<C>(base, base + A::KBytes, operands, position, batch, keyHead, t0);
+        __syncthreads();
+      }
+    }
     unsigned kAddress = base + A::QBytes + stage * A::StageBytes + wt * A::KeysPerWarp * A::LdQ * A::E;
     unsigned vAddress = base + A::QBytes + stage * A::StageBytes + A::KBytes + wt * A::KeysPerWarp * A::LdV * A::E;
     float s[A::NF][4] = {};
@@ -384,6 +489,13 @@ __device__ __forceinline__ void attention(const typename C::Element *__restrict_
       value[x] *= inverse;
     epilogue(batch, row / A::Group, keyHead * A::Group + row % A::Group, d, value);
   }
+}
+
+template <class C, class BiasElement, class Epilogue>
+__device__ __forceinline__ void attention(const typename C::Element *__restrict__ q, const typename C::Element *__restrict__ k,
+                                          const typename C::Element *__restrict__ v, const BiasElement *__restrict__ bias,
+                                          float scale, const Epilogue &epilogue) {
+  attention<C>(q, k, v, bias, scale, NoOperands(), epilogue);
 }
 
 } // namespace ogc

@@ -1,0 +1,120 @@
+//===- AnchorAttention.cpp - calls of the attention templates -------------===//
+#include "compiler/codegen/cuda/AnchorPrinter.h"
+
+using namespace mlir;
+using llvm::divideCeil;
+
+namespace ogc::codegen {
+
+FailureOr<PulledOperands> AnchorPrinter::printAttentionOperands(kern::AttentionOp op, bool pullsQuery) {
+  auto elementOf = [](Value tensor) {
+    return [tensor](KernelBody &body, ArrayRef<Value> at) { return body.getEmitter().emit(tensor, at); };
+  };
+  auto query = elementOf(op.getQuery()), newKey = elementOf(op.getNewKey()), newValue = elementOf(op.getNewValue());
+  auto position = [&](KernelBody &body, ArrayRef<Value> at) { return body.getEmitter().emitPosition(op, at[0]); };
+  SmallVector<PulledElement> elements;
+  if (pullsQuery)
+    elements.push_back({"query", 4, query});
+  if (op.getNewKey()) {
+    elements.push_back({"newKey", 4, newKey});
+    elements.push_back({"newValue", 4, newValue});
+    elements.push_back({"position", 1, position});
+  }
+  return printPulledOperands(kernel, op, elements);
+}
+
+LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
+  std::optional<Operand> q = resolve(op.getQuery()), k = resolve(resolveStoredView(op.getKey())),
+                         v = resolve(resolveStoredView(op.getValue())), bias;
+  if (op.getBias())
+    bias = resolve(op.getBias());
+  ArrayRef<int64_t> query = shapeOf(op.getQuery()), key = shapeOf(op.getKey()), value = shapeOf(op.getValue());
+  int64_t group = query[2] / key[2], newRows = op.getNewKey() ? shapeOf(op.getNewKey())[1] : 0;
+  if (!k || !v || elementName(k->argument) != elementName(v->argument) || (op.getBias() && !bias) || query[3] > 256 ||
+      value[3] > 256)
+    return unfit();
+  // Strides of a dimension of extent one count as zero: a repeated bias, or an index that is always zero.
+  auto stridesOf = [](const Operand &operand, ArrayRef<int64_t> shape, size_t dims) {
+    SmallVector<int64_t> s(operand.view.strides);
+    for (size_t dim = 0; dim < dims; ++dim)
+      s[dim] = shape[dim] == 1 ? 0 : s[dim];
+    return s;
+  };
+  SmallVector<int64_t> keyStrides = stridesOf(*k, key, 3), valueStrides = stridesOf(*v, value, 3);
+  int vecK = k->vector(keyStrides[3], ArrayRef(keyStrides).take_front(3)),
+      vecV = v->vector(valueStrides[3], ArrayRef(valueStrides).take_front(3));
+  AttentionProblem problem{query[1] * group, key[0] * key[2], key[1], query[3], value[3], elementBytes(op.getQuery())};
+  std::string name = productName(op.getQuery(), op.getMath()) + " " +
+                     join({problem.rows, problem.groups, problem.keys, problem.d, problem.dv}) +
+                     (op.getCausal() ? " causal" : "") + (bias ? " bias" : "") + (newRows ? " cache" : "");
+  bool isDecode = vecK * k->bytes == 16 && vecV * v->bytes == 16 && takesDecode(problem, newRows, arch);
+  std::string form = isDecode ? "decode" : "attention";
+  Config out(kernel.getSymName().str() + "_Config", isDecode ? "DecodeDefaults" : "AttentionDefaults",
+             elementName(op.getQuery()));
+  if (isDecode) {
+    DecodeChoice choice = chooseDecode(problem, newRows, arch, form + " " + name, tuning);
+    int64_t sharedBytes = choice.sharedBytes(problem, newRows);
+    setMembers(out, {{"Warps", choice.warps},
+                     {"Split", choice.split},
+                     {"SharedBytes", sharedBytes},
+                     {"CacheConstant", constant[k->argument] && constant[v->argument]},
+                     {"Trigger", int64_t(choice.trigger)}});
+    setLaunch(choice.split * problem.groups, choice.threads(), choice.split, sharedBytes, choice);
+  } else {
+    std::optional<AttentionChoice> chosen = chooseAttention(problem, arch, form + " " + name, tuning);
+    if (!chosen)
+      return unfit();
+    AttentionChoice choice = *chosen;
+    int64_t sharedBytes = choice.sharedBytes(problem);
+    setMembers(out, {{"WQ", choice.warpsQ},
+                     {"WT", choice.warpsT},
+                     {"BT", choice.bt},
+                     {"Stages", choice.stages},
+                     {"Split", choice.split},
+                     {"SharedBytes", sharedBytes},
+                     {"Trigger", int64_t(choice.trigger)}});
+    setLaunch(choice.split * divideCeil(problem.rows, choice.blockRows()) * problem.groups, choice.threads(), choice.split,
+              sharedBytes, choice);
+  }
+  FailureOr<PulledOperands> pulled = printAttentionOperands(op, /*pullsQuery=*/!q);
+  if (failed(pulled))
+    return failure();
+  operands = pulled->functor;
+  if (bias)
+    out.use("BiasElement", elementName(op.getBias()));
+  setMembers(out, {{"B", query[0]},
+                   {"S", query[1]},
+                   {"T", key[1]},
+                   {"H", query[2]},
+                   {"HK", key[2]},
+                   {"D", query[3]},
+                   {"DV", value[3]},
+                   {"Causal", op.getCausal()},
+                   {"PulledQuery", !q},
+                   {"NewRows", newRows},
+                   {"V", epilogue.lanes},
+                   {"Products", problem.bytes == 4 && op.getMath() == kern::MathMode::IEEE ? 3 : 1}});
+  auto setStrides = [&](StringRef prefix, ArrayRef<StringRef> names, ArrayRef<int64_t> strides) {
+    for (auto [name, stride] : llvm::zip_equal(names, strides))
+      out.set((prefix + name).str(), stride);
+  };
+  SmallVector<int64_t> queryStrides = q ? stridesOf(*q, query, 3) : SmallVector<int64_t>(4);
+  setStrides("QS", {"b", "s", "h", "d"}, queryStrides);
+  out.set("VecQ", q ? q->vector(queryStrides[3], ArrayRef(queryStrides).take_front(3)) : 1);
+  setStrides("KS", {"b", "t", "h", "d"}, keyStrides);
+  setStrides("VS", {"b", "t", "h", "d"}, valueStrides);
+  setMembers(out, {{"VecK", vecK}, {"VecV", vecV}});
+  if (bias) {
+    out.set("HasBias", 1);
+    setStrides("BiasS", {"b", "h", "s", "t"}, stridesOf(*bias, shapeOf(op.getBias()), 4));
+  }
+  header = "ogc/" + form + ".cuh";
+  config = out.str();
+  std::string none = "(const " + elementName(op.getQuery()) + " *)nullptr";
+  call = "ogc::" + form + "<" + kernel.getSymName().str() + "_Config>(" + (q ? q->pointer() : none) + ", " + k->pointer() + ", " +
+         v->pointer() + ", " + (bias ? bias->pointer() : none) + ", " + types.literal(op.getScaleAttr()) + ", " +
+         pulled->construct + ", " + epilogue.construct + ");";
+  return success();
+}
+
+} // namespace ogc::codegen
