@@ -177,7 +177,7 @@ __device__ __forceinline__ void gemv(const typename C::Element *__restrict__ a, 
     if constexpr (S::ReadsDirectly)
 #pragma unroll
       for (int m = 0; m < M; ++m)
-        factors[u][m] = isIn(step) ? own[Sm * m + step * StepA] : T{};
+        factors[u][m] = isIn(step) ? loadWritten(own + (Sm * m + step * StepA)) : T{};
   };
   if constexpr (S::ReadsDirectly) {
 #pragma unroll
@@ -187,7 +187,7 @@ __device__ __forceinline__ void gemv(const typename C::Element *__restrict__ a, 
 #pragma unroll
     for (int m = 0; m < M; ++m)
       for (int i = tid; i < depth; i += S::Threads)
-        x[m * S::Slice + i] = toFloat(rows[Sm * m + (long long)C::ASk * i]);
+        x[m * S::Slice + i] = toFloat(loadWritten(rows + (Sm * m + (long long)C::ASk * i)));
   }
   if constexpr (!C::WeightsConstant)
     fetchAll();

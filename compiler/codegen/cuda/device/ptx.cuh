@@ -68,6 +68,19 @@ __device__ __forceinline__ void storeShared2(unsigned address, float x, float y)
   asm volatile("st.shared.v2.f32 [%0], {%1,%2};" ::"r"(address), "f"(x), "f"(y) : "memory");
 }
 
+/// An element (of two or four bytes) that a kernel before this one has written. Not through the read-only path: ptxas moves such
+/// loads across `wait()`.
+template <class T> __device__ __forceinline__ T loadWritten(const T *p) {
+  typename Word<(int)sizeof(T)>::Type w;
+  if constexpr (sizeof(T) == 4)
+    asm volatile("ld.global.u32 %0, [%1];" : "=r"(w) : "l"(p) : "memory");
+  else
+    asm volatile("ld.global.u16 %0, [%1];" : "=h"(w) : "l"(p) : "memory");
+  T x;
+  memcpy(&x, &w, sizeof x);
+  return x;
+}
+
 //===----------------------------------------------------------------------===//
 // Data that is read once
 //===----------------------------------------------------------------------===//
