@@ -48,7 +48,7 @@ def model(graph, rows, k, n):
     return harness.make_model(nodes, {"x": (F32, (rows, k))}, {"y": (F32, (rows, n))}, {name: array for name, array in constants.items() if name in used})
 
 
-@pytest.mark.parametrize("rows,k,n", [(1, 64, 128), (1, 19, 37), (2, 33, 1), (5, 40, 16), (37, 24, 90)])
+@pytest.mark.parametrize("rows,k,n", [(1, 64, 128), (1, 45, 100), (1, 19, 37), (2, 33, 1), (5, 40, 16), (37, 24, 90)])
 @pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.__name__)
 def test_one_kernel(ogc, tmp_path, graph, rows, k, n):
     path = tmp_path / "m.onnx"
