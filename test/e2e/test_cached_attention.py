@@ -8,6 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import harness
+import test_state
 
 F32, I64 = TensorProto.FLOAT, TensorProto.INT64
 
@@ -155,3 +156,25 @@ def test_cached_attention(ogc, tmp_path, name, precision, tolerance):
     assert kernels.count("attention") == 1
     if precision == "fp32" and form.rows == 1 and not form.present:  # no conversions: the products are all that is left beside it
         assert set(kernels) == {"attention", "matmul"}
+
+
+@pytest.mark.parametrize("precision, tolerance", [("fp32", 2e-5), ("fp16", 2e-2)])
+def test_caches_as_states(ogc, tmp_path, precision, tolerance):
+    """Twelve steps with the caches as states, from empty: each reads the rows of those before, in whatever order its nodes run."""
+    form, steps = Form(present=True, capacity=14), 12
+    onnx.save(model(form), tmp_path / "m.onnx")
+    ogc("compile", tmp_path / "m.onnx", "-o", tmp_path / "m.ogc", "--target", "cpu", "--precision", precision, "--state", "ck=k_next", "--state", "cv=v_next")
+    assert ogc.inspect(tmp_path / "m.ogc")["graphs"][0]["nodes"]["memcpy"] == 0
+    given = [inputs_of(form, position, seed=position) for position in range(steps)]
+    shape = (form.batch, form.key_heads, form.capacity, form.size)
+    caches, expected = {"ck": np.zeros(shape, np.float32), "cv": np.zeros(shape, np.float32)}, []
+    for inputs in given:
+        result = harness.reference(model(form), inputs | caches)
+        caches = {"ck": result["k_next"], "cv": result["v_next"]}
+        expected.append(result)
+    fed = {name: np.stack([inputs[name] for inputs in given]) for name in ("x", "pos", "mask")}
+    actual = test_state.run_steps(ogc, tmp_path / "m.ogc", tmp_path, steps, fed, ["y", "new_k", "k_next", "v_next"])
+    for step, result in enumerate(expected):
+        for name, value in result.items():
+            assert harness.relative_error(actual[name][step].astype(value.dtype), value) <= tolerance, (step, name)
+    ogc.verify(tmp_path / "m.ogc", "--random-orders", 50, "--poison", "--replays", 3)
