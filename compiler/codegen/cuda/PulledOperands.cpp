@@ -13,11 +13,12 @@ namespace {
 class FunctorPrinter {
 public:
   explicit FunctorPrinter(kern::KernelOp kernel)
-      : kernel(kernel), types(needsWideIndex(kernel)), index(types.name(IndexType::get(kernel.getContext()))) {}
+      : kernel(kernel), types(needsWideIndex(kernel)), index(types.name(IndexType::get(kernel.getContext()))),
+        constant(constantArguments(kernel)) {}
 
   LogicalResult addElement(const PulledElement &element);
   LogicalResult addStore(unsigned number);
-  PulledOperands finish(unsigned inputs, ArrayRef<bool> constant);
+  PulledOperands finish(unsigned inputs);
 
 private:
   static constexpr const char *prefix = "  __device__ __forceinline__ ";
@@ -34,7 +35,9 @@ private:
 
   kern::KernelOp kernel;
   CudaTypes types;
-  std::string index, methods, stores;
+  std::string index;
+  SmallVector<bool> constant;
+  std::string methods, stores;
   std::map<unsigned, std::string> members; ///< the type of each buffer that is used
 };
 
@@ -44,7 +47,7 @@ LogicalResult FunctorPrinter::print(KernelBody &body, CudaPrinter &printer) {
   for (auto [i, buffer] : llvm::enumerate(body.buffers())) {
     unsigned number = static_cast<unsigned>(i);
     bool isInput = number < body.numInputs();
-    if (isInput)
+    if (isInput && constant[number]) // what the kernel before has written must not be loaded in front of the wait
       printer.markReadOnly(buffer);
     if (buffer.use_empty())
       continue;
@@ -113,7 +116,7 @@ LogicalResult FunctorPrinter::addStore(unsigned number) {
   return success();
 }
 
-PulledOperands FunctorPrinter::finish(unsigned inputs, ArrayRef<bool> constant) {
+PulledOperands FunctorPrinter::finish(unsigned inputs) {
   if (methods.empty())
     return {"", "ogc::NoOperands{}"};
   std::string name = kernel.getSymName().str() + "_Operands", fields, binds;
@@ -139,7 +142,7 @@ FailureOr<PulledOperands> printPulledOperands(kern::KernelOp kernel, Operation *
   for (auto [number, result] : llvm::enumerate(kernel.getBody().front().getTerminator()->getOperands()))
     if (!kern::dependsOn(result, anchor) && failed(printer.addStore(static_cast<unsigned>(number))))
       return failure();
-  return printer.finish(kernel.getBody().getNumArguments(), constantArguments(kernel));
+  return printer.finish(kernel.getBody().getNumArguments());
 }
 
 } // namespace ogc::codegen

@@ -9,6 +9,7 @@
 #define OGC_DEVICE_DECODE_CUH
 
 #include "ogc/attention.cuh"
+#include "ogc/memory.cuh"
 
 namespace ogc {
 
@@ -200,6 +201,8 @@ __device__ __forceinline__ void decode(const typename C::Element *__restrict__ q
   if constexpr (C::Trigger == 1)
     launchDependents();
   operands.bind();
+  // Not through the read-only path, whose loads ptxas moves in front of the wait.
+  q = afterWait(q), bias = afterWait(bias);
   if constexpr (!C::CacheConstant)
     request(0);
   int position = 0;
