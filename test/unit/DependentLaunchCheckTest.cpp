@@ -30,6 +30,13 @@ TEST(DependentLaunchCheckTest, AccessBeforeTheWait) {
       std::vector<std::string>{"k(ptx): may access the arena before griddepcontrol.wait: ld.global.v2.f32 {%f1, %f2}, [%rd5]"});
 }
 
+TEST(DependentLaunchCheckTest, ReadOnlyPathToTheArena) {
+  EXPECT_EQ(
+      check(load + wait + trigger + "\tadd.s64 %rd5, %rd3, 4;\n\tld.global.nc.f32 %f1, [%rd5];\n\tret;\n"),
+      std::vector<std::string>{"k(ptx): reads the arena by the read-only path, which is not ordered behind griddepcontrol.wait: "
+                               "ld.global.nc.f32 %f1, [%rd5]"});
+}
+
 TEST(DependentLaunchCheckTest, BulkCopyBeforeTheWait) {
   std::string copy = "\tcp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd";
   EXPECT_EQ(check(load + copy + "4], 128, [%r2];\n" + wait + trigger + "\tret;\n").size(), 0u);

@@ -230,6 +230,13 @@ void checkEntry(StringRef text, const EntryPoint &entry, std::vector<std::string
     report("may access the arena before griddepcontrol.wait: " + access.str());
   if (ends)
     report("may end without griddepcontrol.wait");
+  // Behind the wait here, but ptxas knows of no order between the two.
+  auto isReadOnly = [&](const Instruction &i) {
+    return i.opcode.starts_with("ld.") && i.opcode.contains(".nc") && addresses.isAccess(i);
+  };
+  auto readOnly = llvm::find_if(body.instructions, isReadOnly);
+  if (readOnly != body.instructions.end())
+    report("reads the arena by the read-only path, which is not ordered behind griddepcontrol.wait: " + readOnly->text.str());
   if (llvm::none_of(body.instructions, [](const Instruction &i) { return i.opcode == "griddepcontrol.launch_dependents"; }))
     report("has no griddepcontrol.launch_dependents");
 }

@@ -20,8 +20,9 @@ struct EntryPoint {
 /// Checks on the generated PTX what programmatic edges rest on, for each entry point: on no path
 ///   - is memory accessed through a parameter that is no weight, or
 ///   - does the kernel end
-/// before `griddepcontrol.wait` was executed, and `griddepcontrol.launch_dependents` is there. Returns one message a violation,
-/// "NAME(ptx): …".
+/// before `griddepcontrol.wait` was executed, and `griddepcontrol.launch_dependents` is there. Nor may a load through such a
+/// parameter take the read-only path (`ld.global.nc`) anywhere, since ptxas moves those across the wait. Returns one message a
+/// violation, "NAME(ptx): …".
 std::vector<std::string> checkDependentLaunch(llvm::StringRef ptx, llvm::ArrayRef<EntryPoint> entries);
 
 } // namespace ogc::codegen

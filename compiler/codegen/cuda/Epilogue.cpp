@@ -187,7 +187,7 @@ FailureOr<std::string> FunctorPrinter::print(std::string &construct) {
       continue;
     std::string pointer = "p" + std::to_string(i);
     members += std::string("  ") + (i < body.numInputs() ? "const " : "") +
-               types.name(cast<MemRefType>(buffer.getType()).getElementType()) + " *__restrict__ " + pointer + ";\n";
+               types.name(cast<MemRefType>(buffer.getType()).getElementType()) + " *" + pointer + ";\n";
     construct += (isFirst ? "" : ", ") + pointer;
     isFirst = false;
   }

@@ -108,6 +108,9 @@ FailureOr<std::string> parameterList(kern::KernelOp kernel, const CudaTypes &typ
   bool ok = true;
   // What one thread of a program stores another one loads: the compiler may not assume that it knows all accesses.
   bool isShared = kernel.getSchedule() == kern::Schedule::Program;
+  // Loads through a const __restrict__ parameter take the read-only path, and ptxas moves those across griddepcontrol.wait: only
+  // what no kernel writes may have it.
+  SmallVector<bool> constant = constantArguments(kernel);
   for (auto [number, tensor] : llvm::enumerate(tensors)) {
     Type type = bufferType(tensor).getElementType();
     if (types.name(type).empty()) {
@@ -117,7 +120,7 @@ FailureOr<std::string> parameterList(kern::KernelOp kernel, const CudaTypes &typ
     }
     bool isInput = number < kernel.getBody().getNumArguments();
     text += (number ? ", " : "") + std::string(isInput ? "const " : "") + types.name(type) +
-            (isShared && !isInput ? " *p" : " *__restrict__ p") + std::to_string(number);
+            ((isInput ? constant[number] : !isShared) ? " *__restrict__ p" : " *p") + std::to_string(number);
   }
   if (!ok)
     return failure();

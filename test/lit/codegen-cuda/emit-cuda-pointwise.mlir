@@ -11,7 +11,7 @@
 // CHECK: // kernel two_shapes: grid 2, block 128, cluster 1, shared 0
 // CHECK: // add (Relu)
 // CHECK-NEXT: #line 1 "bias_relu"
-// CHECK-NEXT: extern "C" __global__ void __launch_bounds__(256) bias_relu(const ogc::f16 *__restrict__ p0, const float *__restrict__ p1, ogc::f16 *__restrict__ p2) {
+// CHECK-NEXT: extern "C" __global__ void __launch_bounds__(256) bias_relu(const ogc::f16 *p0, const float *__restrict__ p1, ogc::f16 *__restrict__ p2) {
 // CHECK-NEXT: ogc::launchDependents();
 // CHECK-NEXT: ogc::wait();
 // CHECK-NEXT: const ogc::f16 *const a0 = ogc::afterWait(p0);

@@ -208,8 +208,8 @@ template <class C> struct AttentionWarp {
 
 /// Scales, adds the bias and hides keys that do not exist or lie ahead.
 template <class C, class BiasElement>
-__device__ __forceinline__ void maskScores(float (&s)[AttentionShape<C>::NF][4], const BiasElement *__restrict__ bias,
-                                           float scale, int batch, int keyHead, int row0, int key0, int lane) {
+__device__ __forceinline__ void maskScores(float (&s)[AttentionShape<C>::NF][4], const BiasElement *bias, float scale, int batch,
+                                           int keyHead, int row0, int key0, int lane) {
   using A = AttentionShape<C>;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -334,9 +334,8 @@ template <class X> struct SameType<X, X> {
 };
 
 template <class C, class CacheElement, class BiasElement, class Operands, class Epilogue>
-__device__ __forceinline__ void attention(const typename C::Element *__restrict__ q, const CacheElement *__restrict__ k,
-                                          const CacheElement *__restrict__ v, const BiasElement *__restrict__ bias, float scale,
-                                          Operands operands, const Epilogue &epilogue) {
+__device__ __forceinline__ void attention(const typename C::Element *q, const CacheElement *k, const CacheElement *v,
+                                          const BiasElement *bias, float scale, Operands operands, const Epilogue &epilogue) {
   using T = typename C::Element;
   using A = AttentionShape<C>;
   int tid = threadIdx.x, lane = tid & 31, warp = tid >> 5, wq = warp / A::WT, wt = warp % A::WT;
@@ -492,9 +491,9 @@ __device__ __forceinline__ void attention(const typename C::Element *__restrict_
 }
 
 template <class C, class BiasElement, class Epilogue>
-__device__ __forceinline__ void attention(const typename C::Element *__restrict__ q, const typename C::Element *__restrict__ k,
-                                          const typename C::Element *__restrict__ v, const BiasElement *__restrict__ bias,
-                                          float scale, const Epilogue &epilogue) {
+__device__ __forceinline__ void attention(const typename C::Element *q, const typename C::Element *k,
+                                          const typename C::Element *v, const BiasElement *bias, float scale,
+                                          const Epilogue &epilogue) {
   attention<C>(q, k, v, bias, scale, NoOperands(), epilogue);
 }
 

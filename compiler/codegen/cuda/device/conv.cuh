@@ -172,8 +172,8 @@ template <class C, class S> struct PixelLoader {
 /// acc[b, pixel, f] of the convolution of x (NHWC) with the packed filter; calls the epilogue once for each V filters of a pixel.
 /// With Scaled (1x1, no padding) each element of x is first multiplied by the factor of its channel, and rounded.
 template <class C, class Epilogue>
-__device__ __forceinline__ void conv(const typename C::Element *__restrict__ x, const typename C::Element *__restrict__ filter,
-                                     const Epilogue &epilogue, const typename C::Element *scales = nullptr) {
+__device__ __forceinline__ void conv(const typename C::Element *x, const typename C::Element *filter, const Epilogue &epilogue,
+                                     const typename C::Element *scales = nullptr) {
   static_assert(!C::Scaled || C::KH * C::KW == 1, "channel factors need a 1x1 kernel");
   using S = typename SelectTile<C, C::OH * C::OW, C::F, C::KH * C::KW * C::C, C::Engine>::Type;
   static_assert(C::BLayout == 0, "filters come in panels");

@@ -167,9 +167,8 @@ __device__ __forceinline__ float joinParts(const float *parts, int r, int d, flo
 }
 
 template <class C, class CacheElement, class BiasElement, class Operands, class Epilogue>
-__device__ __forceinline__ void decode(const typename C::Element *__restrict__ q, const CacheElement *__restrict__ k,
-                                       const CacheElement *__restrict__ v, const BiasElement *__restrict__ bias, float scale,
-                                       Operands operands, const Epilogue &epilogue) {
+__device__ __forceinline__ void decode(const typename C::Element *q, const CacheElement *k, const CacheElement *v,
+                                       const BiasElement *bias, float scale, Operands operands, const Epilogue &epilogue) {
   using T = typename C::Element;
   using A = DecodeShape<C>;
   const float minus = -__int_as_float(0x7f800000);

@@ -28,8 +28,7 @@ struct DepthwiseDefaults {
 
 /// acc[b, pixel, c]; one thread computes V channels of one pixel in f32.
 template <class C, class FilterElement, class Epilogue>
-__device__ __forceinline__ void depthwise(const typename C::Element *__restrict__ x, const FilterElement *__restrict__ filter,
-                                          const Epilogue &epilogue) {
+__device__ __forceinline__ void depthwise(const typename C::Element *x, const FilterElement *filter, const Epilogue &epilogue) {
   using X = ImageStrides<C>;
   constexpr int V = C::V, Groups = C::C / V;
   constexpr long long Total = (long long)C::Batch * C::OH * C::OW * Groups;

@@ -33,8 +33,7 @@ template <class C> struct DenseStrides : C {
 
 /// acc[b, m, n] = sum over k of A[b, m, k] * B(b, k, n); calls the epilogue once for each V columns of a row.
 template <class C, class Epilogue>
-__device__ __forceinline__ void gemm(const typename C::Element *__restrict__ a, const typename C::Element *__restrict__ b,
-                                     const Epilogue &epilogue) {
+__device__ __forceinline__ void gemm(const typename C::Element *a, const typename C::Element *b, const Epilogue &epilogue) {
   using S = typename SelectTile<C, C::M, C::N, C::K, C::Engine>::Type;
   int block = blockIdx.x;
   int rank = block % S::Split;

@@ -77,12 +77,13 @@ template <class C> struct GemvShape {
 template <class C, bool IsAhead, class T> __device__ __forceinline__ auto loadWeights(const T *p, int n, bool in) {
   constexpr int Vec = C::VecB, Columns = divUp(C::N, C::P) * C::P, Bytes = Vec * (int)sizeof(T);
   constexpr long long Sn = C::BSn;
+  constexpr bool Ordinary = IsAhead || !C::WeightsConstant;
   typename Word<Bytes>::Type word = {};
   if constexpr (C::BLayout == 0) {
     if (in && (Columns % C::BN == 0 || n < Columns))
-      word = loadStream<Bytes, IsAhead>(p);
+      word = loadStream<Bytes, Ordinary>(p);
   } else if (in && Vec > 1 && n + Vec <= C::N) {
-    word = loadStream<Bytes, IsAhead>(p);
+    word = loadStream<Bytes, Ordinary>(p);
   } else {
     T single[Vec];
 #pragma unroll
@@ -132,8 +133,7 @@ template <class S> __device__ __forceinline__ float sumWarps(const float *partia
 }
 
 template <class C, class Epilogue>
-__device__ __forceinline__ void gemv(const typename C::Element *__restrict__ a, const typename C::Element *__restrict__ b,
-                                     const Epilogue &epilogue) {
+__device__ __forceinline__ void gemv(const typename C::Element *a, const typename C::Element *b, const Epilogue &epilogue) {
   using T = typename C::Element;
   using S = GemvShape<C>;
   constexpr int Vec = S::Vec, M = S::M, BN = S::BN, U = S::InFlight;

@@ -11,10 +11,11 @@ template <class T, int N> struct alignas(sizeof(T) * N) Vec {
   T v[N];
 };
 
-/// Reads through the read-only path: nothing may write the location while the kernel runs.
+/// Reads by an ordinary load. Through a const __restrict__ parameter, which only weights have, the compiler makes the read-only
+/// path of it.
 template <class T, int N> __device__ __forceinline__ Vec<T, N> loadVec(const T *p) {
   using W = typename Word<(int)sizeof(T) * N>::Type;
-  W w = __ldg(reinterpret_cast<const W *>(p));
+  W w = *reinterpret_cast<const W *>(p);
   Vec<T, N> r;
   memcpy(&r, &w, sizeof(w));
   return r;
@@ -28,8 +29,8 @@ template <class T, int N> __device__ __forceinline__ void storeVec(T *p, const V
   *reinterpret_cast<W *>(p) = w;
 }
 
-/// The same pointer, known to the compiler only from here on. Loads through const __restrict__ arguments count as invariant and
-/// may be moved above `wait()`; loads through the pointer returned here may not.
+/// The same pointer, known to the compiler only from here on: loads through it are not moved above `wait()`. They must not take
+/// the read-only path (`__ldg`, const __restrict__) either: ptxas moves those across the wait.
 template <class T> __device__ __forceinline__ T *afterWait(T *p) {
   asm volatile("" : "+l"(p)::"memory");
   return p;

@@ -40,9 +40,8 @@ template <int Bits> __device__ __forceinline__ float numberOf(unsigned word, int
 }
 
 template <class C, class Scale, class Zero, class Epilogue>
-__device__ __forceinline__ void nbits(const typename C::Element *x, const signed char *__restrict__ weights,
-                                      const Scale *__restrict__ scales, const Zero *__restrict__ zeros,
-                                      const Epilogue &epilogue) {
+__device__ __forceinline__ void nbits(const typename C::Element *x, const signed char *weights, const Scale *scales,
+                                      const Zero *zeros, const Epilogue &epilogue) {
   using S = NBitsShape<C>;
   constexpr int Rows = C::Rows, Columns = C::Columns, U = S::Unroll, Words = S::Words;
   int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;

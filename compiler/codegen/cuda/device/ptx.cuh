@@ -85,11 +85,11 @@ template <class T> __device__ __forceinline__ T loadWritten(const T *p) {
 // Data that is read once
 //===----------------------------------------------------------------------===//
 
-/// Bytes (2, 4, 8 or 16) at p, aligned to their number, past the first-level cache; nothing may write them while the kernel runs.
-/// ptxas moves a load through the read-only path (`nc`) behind a `griddepcontrol.wait` that follows it, and an ordinary one not:
-/// with `IsAhead` the load is on its way before the wait. What comes back should not be taken apart before the wait either: that
-/// would wait for the data first.
-template <int Bytes, bool IsAhead> __device__ __forceinline__ typename Word<Bytes>::Type loadStream(const void *p) {
+/// Bytes (2, 4, 8 or 16) at p, aligned to their number, past the first-level cache. Without `Ordinary` they are weights, which
+/// nothing writes: ptxas moves a load through the read-only path (`nc`) across `griddepcontrol.wait`, in both directions. An
+/// ordinary one stays where it is: on its way before the wait, or behind it. What comes back should not be taken apart before the
+/// wait either: that would wait for the data first.
+template <int Bytes, bool Ordinary> __device__ __forceinline__ typename Word<Bytes>::Type loadStream(const void *p) {
   typename Word<Bytes>::Type w;
 #define OGC_LOAD_STREAM(SPACE)                                                                                                   \
   if constexpr (Bytes == 16)                                                                                                     \
@@ -102,7 +102,7 @@ template <int Bytes, bool IsAhead> __device__ __forceinline__ typename Word<Byte
     asm volatile("ld.global" SPACE ".L1::no_allocate.u32 %0, [%1];" : "=r"(w) : "l"(p));                                         \
   else                                                                                                                           \
     asm volatile("ld.global" SPACE ".L1::no_allocate.u16 %0, [%1];" : "=h"(w) : "l"(p));
-  if constexpr (IsAhead) {
+  if constexpr (Ordinary) {
     OGC_LOAD_STREAM("")
   } else {
     OGC_LOAD_STREAM(".nc")
