@@ -134,6 +134,8 @@ private:
   LogicalResult writeDense(cg::WeightOp op, DenseElementsAttr dense, format::DataType element, uint64_t bytes) {
     uint64_t elementBytes = format::elementBytes(element);
     if (element == format::DataType::Bool) { // MLIR packs these into bits
+      if (dense.isSplat())
+        return putRepeated({static_cast<char>(dense.getSplatValue<bool>())}, bytes);
       std::vector<char> expanded;
       expanded.reserve(bytes);
       for (bool bit : dense.getValues<bool>())
@@ -148,9 +150,14 @@ private:
       put(raw.data(), bytes);
       return success();
     }
+    return putRepeated(raw.take_front(elementBytes), bytes);
+  }
+
+  /// One element again and again, `bytes` in all, without a copy of them all in memory.
+  LogicalResult putRepeated(ArrayRef<char> element, uint64_t bytes) {
     std::vector<char> chunk;
-    for (uint64_t filled = 0; filled < std::min<uint64_t>(bytes, 4096); filled += elementBytes)
-      chunk.insert(chunk.end(), raw.data(), raw.data() + elementBytes);
+    for (uint64_t filled = 0; filled < std::min<uint64_t>(bytes, 4096); filled += element.size())
+      chunk.insert(chunk.end(), element.begin(), element.end());
     for (uint64_t left = bytes; left != 0; left -= std::min<uint64_t>(left, chunk.size()))
       put(chunk.data(), std::min<uint64_t>(left, chunk.size()));
     return success();

@@ -237,7 +237,9 @@ static TensorType bodyArgumentType(MLIRContext *context, const onnx::Node &node,
         i < 2 ? TensorType(RankedTensorType::get({}, i == 0 ? builder.getI64Type() : builder.getI1Type())) : anyShape(typeOf(i));
   } else if (node.opType == "Scan") {
     auto count = dyn_cast_or_null<IntegerAttr>(node.attributes.get("num_scan_inputs"));
-    int64_t numCarried = static_cast<int64_t>(node.inputs.size()) - (count ? count.getInt() : 0), size;
+    // The attribute is checked when the operation is built; here it may be any number.
+    int64_t numInputs = static_cast<int64_t>(node.inputs.size()), size;
+    int64_t numCarried = numInputs - std::clamp(count ? count.getInt() : 0, int64_t(0), numInputs);
     type = anyShape(typeOf(i));
     if (type && i >= numCarried && type.hasRank() && type.getRank() > 0)
       type = onnx::removeDim(type, 0, size);

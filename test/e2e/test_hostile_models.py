@@ -28,6 +28,18 @@ REFUSED = {
     "neighbours of a vector": (one(N("LRN", ["x"], ["y"], name="n", size=3), {"x": (4,)}), ["LRN node 'n'", "rank 1"]),
     "time axis outside": (one(N("ReverseSequence", ["x", "l"], ["y"], name="n", time_axis=7, batch_axis=1), {"x": (2, 3)}, {"l": np.array([1, 2, 1])}),
                           ["ReverseSequence node 'n'", "time_axis"]),
+    "axis of a broadcast that is far outside": (one(N("Add", ["x", "b"], ["y"], name="n", axis=-2**31, broadcast=1), {"x": (2, 3, 4), "b": (3,)}, opset=4),
+                                                ["Add node 'n'", "'axis' is -2147483648", "out of range for rank 3"]),
+    "axis of a broadcast at the end of 64 bits": (one(N("Add", ["x", "b"], ["y"], name="n", axis=-2**63, broadcast=1), {"x": (2, 3, 4), "b": (3,)}, opset=4),
+                                                  ["Add node 'n'", "'axis' is -9223372036854775808", "out of range for rank 3"]),
+    "axis of a flattening softmax": (one(N("Softmax", ["x"], ["y"], name="n", axis=2**32 + 1), {"x": (2, 3, 4)}, opset=11),
+                                     ["Softmax node 'n'", "'axis' is 4294967297", "out of range for rank 3"]),
+    "outputs that an older form has not": (one(N("Softmax", ["x"], ["y", "s", "z"], name="n"), {"x": (6,)}, opset=11),
+                                           ["Softmax node 'n'", "has 3 outputs, expected 1 to 1"]),
+    "parts that no output takes": (one(N("Split", ["x"], ["a", "b"], name="n", num_outputs=2**31 - 1), {"x": (2, 3)}),
+                                   ["Split node 'n'", "'num_outputs' is 2147483647", "has 2 outputs"]),
+    "less output than input": (one(N("ConvTranspose", ["x", "w"], ["y"], name="n", output_shape=[10, 8], strides=[3, 2]), {"x": (1, 1, 930, 3), "w": (1, 840, 3, 3)}),
+                               ["ConvTranspose node 'n'", "has 0 spatial dimensions, expected 2", "output_shape"]),
     "filters of other channels": (one(N("Conv", ["x", "w"], ["y"], name="n"), {"x": (1, 1, 4, 4), "w": (1, 5, 1, 1)}), ["Conv node 'n'", "channels"]),
     "quantized filters of other channels": (
         harness.make_model([N("QLinearConv", ["x", "s", "z", "w", "s", "z", "s", "z"], ["y"], name="n")],
@@ -35,6 +47,11 @@ REFUSED = {
                            {"s": np.float32(1), "z": np.uint8(0)}), ["QLinearConv node 'n'", "channels"]),
     "places of complex numbers": (harness.make_model([N("NonZero", ["x"], ["y"], name="n")], {"x": (TensorProto.COMPLEX64, (3,))},
                                                      {"y": (TensorProto.INT64, None)}), ["'n'"]),
+    "scanned inputs at the end of 64 bits": (
+        one(N("Scan", ["x", "x"], ["y", "z"], name="n", num_scan_inputs=-2**63,
+              body=helper.make_graph([N("Add", ["a", "b"], ["c"]), N("Neg", ["c"], ["d"])], "body",
+                                     [helper.make_tensor_value_info(name, F32, (3,)) for name in "ab"],
+                                     [helper.make_tensor_value_info(name, F32, (3,)) for name in "cd"])), {"x": (2, 3)}), ["Scan node 'n'", "'num_scan_inputs' is -9223372036854775808"]),
     # Sizes that no device has: products of extents overflow.
     "too many elements": (one(N("MaxPool", ["x"], ["y"], name="n", kernel_shape=[3, 3]), {"x": (2**62, 1, 4, 4)}), ["input 'x'", "too large"]),
     "too large a constant": (one(N("ConstantOfShape", ["s"], ["y"], name="n"), {}, {"s": np.array([2**40, 2**40])}), ["'n'"]),
@@ -65,6 +82,26 @@ def test_large_constants_are_not_folded(ogc, tmp_path):
     eye = harness.make_model([N("EyeLike", ["x"], ["y"], dtype=F32)], {"x": (I32, (20000, 5000))}, {"y": (F32, None)})
     (tmp_path / "e.onnx").write_bytes(eye.SerializeToString())
     assert ogc.compile(tmp_path / "e.onnx", tmp_path / "e.ogc").stat().st_size < 1 << 20
+
+
+@pytest.mark.parametrize("element,value", [(TensorProto.BOOL, True), (F32, 0), (F32, -1.5), (TensorProto.INT8, -3), (I64, -1)])
+def test_large_constant_outputs(ogc, tmp_path, element, value):
+    """An output of one byte repeated is filled, whatever its size; others lie in the file."""
+    for shape in ([3, 5], [1024, 3001]):
+        model = harness.make_model([N("ConstantOfShape", ["s"], ["y"], value=helper.make_tensor("v", element, [1], [value]))], {"x": (F32, (1,))},
+                                   {"y": (element, None)}, {"s": np.array(shape)})
+        (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+        bundle = ogc.compile(tmp_path / "m.onnx", tmp_path / "m.ogc")
+        assert value == -1.5 or bundle.stat().st_size < 1 << 20
+        y = ogc.run(bundle, {"x": np.zeros(1, np.float32)})["y"]
+        assert y.shape == tuple(shape) and (y == value).all()
+
+
+def test_mask_of_everything(ogc, tmp_path):
+    """The mask of a dropout that drops nothing: neither 24 GB of memory nor a file of that size."""
+    model = harness.make_model([N("Dropout", ["x"], ["y", "z"])], {"x": (F32, (3, 4, 2**31 - 1))}, {"y": (F32, None), "z": (TensorProto.BOOL, None)})
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    assert ogc.compile(tmp_path / "m.onnx", tmp_path / "m.ogc").stat().st_size < 1 << 20
 
 
 @pytest.mark.parametrize("size", [2**31 - 1, 2**33])

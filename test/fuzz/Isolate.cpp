@@ -23,6 +23,13 @@
 #endif
 #endif
 
+#ifdef OGC_FUZZ_ASAN
+/// What a model asks for, such as the arena of an accepted bundle, must be refused by the allocator as it is elsewhere by the
+/// limit of the address space: counting alone would end the process where a null pointer is in order. Less than the least limit
+/// of limitAllocations, with room for what else is held. `operator new` still ends the process.
+extern "C" const char *__asan_default_options() { return "allocator_may_return_null=1:max_allocation_size_mb=192"; }
+#endif
+
 namespace ogc::fuzz {
 
 namespace {

@@ -123,6 +123,24 @@ LogicalResult checkAttributes(const OpSchema &schema, const Node &node, std::str
   return success();
 }
 
+LogicalResult checkOutputs(const OpSchema &schema, const Node &node, std::string &reason) {
+  int64_t count = node.numOutputs;
+  if (count < schema.min_output() || count > schema.max_output()) {
+    reason = "has " + std::to_string(count) + " outputs, expected " + std::to_string(schema.min_output()) + " to " +
+             std::to_string(schema.max_output());
+    return failure();
+  }
+  // Inference makes a list as long as the attribute says, whatever the outputs.
+  auto parts = dyn_cast_or_null<IntegerAttr>(node.attributes.get("num_outputs"));
+  int64_t listed = std::max<int64_t>(count, node.usedOutputs.size());
+  if (node.opType == "Split" && parts && parts.getInt() != listed) {
+    reason = "attribute 'num_outputs' is " + std::to_string(parts.getInt()) + ", but the node has " + std::to_string(listed) +
+             " outputs";
+    return failure();
+  }
+  return success();
+}
+
 LogicalResult checkInputs(const OpSchema &schema, const Node &node, std::string &reason) {
   int64_t count = node.inputs.size();
   if (count < schema.min_input() || count > schema.max_input()) {
@@ -183,13 +201,9 @@ FailureOr<SmallVector<Value>> createNewest(OpBuilder &builder, Node &node, std::
     node.inputs.pop_back();
   if (failed(fillDefaults(builder.getContext(), *newest, node.attributes, reason)) ||
       failed(checkAttributes(*newest, node, reason)) || failed(checkIntegers(node, reason)) ||
-      failed(checkInputs(*newest, node, reason)) || failed(checkBodies(*newest, node, reason)))
+      failed(checkInputs(*newest, node, reason)) || failed(checkBodies(*newest, node, reason)) ||
+      failed(checkOutputs(*newest, node, reason)))
     return failure();
-  if (static_cast<int>(node.numOutputs) < newest->min_output() || static_cast<int>(node.numOutputs) > newest->max_output()) {
-    reason = "has " + std::to_string(node.numOutputs) + " outputs, expected " + std::to_string(newest->min_output()) + " to " +
-             std::to_string(newest->max_output());
-    return failure();
-  }
   OperationState state(node.loc, "onnx." + qualifiedName(node.opType, node.domain));
   state.addOperands(node.inputs);
   state.addTypes(SmallVector<Type>(node.numOutputs, unknownType(builder.getContext())));
@@ -233,7 +247,7 @@ FailureOr<SmallVector<Value>> buildNode(OpBuilder &builder, Node node, std::stri
     return SmallVector<Value>{createConstant(builder, node.loc, *value)};
   }
   const OpSchema *own = schemaOf(node.opType, node.domain, node.version);
-  if (failed(checkKnown(*own, node, reason)) || failed(checkDirection(node, reason)))
+  if (failed(checkKnown(*own, node, reason)) || failed(checkDirection(node, reason)) || failed(checkOutputs(*own, node, reason)))
     return failure();
   if (failed(fillDefaults(builder.getContext(), *own, node.attributes, reason)))
     return failure();

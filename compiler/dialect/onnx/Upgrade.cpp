@@ -139,6 +139,8 @@ LogicalResult broadcastBecameNumpy(Upgrade &u) {
   if (!a || !b || !a.hasRank() || !b.hasRank())
     return u.fail("broadcast along an axis needs inputs of known rank");
   int64_t first = *axis < 0 ? *axis + a.getRank() : *axis;
+  if (first < 0 || first > a.getRank())
+    return u.fail("attribute 'axis' is " + Twine(*axis) + ", which is out of range for rank " + Twine(a.getRank()));
   SmallVector<int64_t> newAxes;
   for (int64_t i = b.getRank(); i < a.getRank() - first; ++i)
     newAxes.push_back(i);
@@ -174,6 +176,8 @@ LogicalResult flattenBecameAxis(Upgrade &u) {
   Attribute last = u.builder.getI64IntegerAttr(-1);
   u.node.attributes.set("axis", last);
   if (type && type.hasRank()) {
+    if (axis < -type.getRank() || axis > type.getRank())
+      return u.fail("attribute 'axis' is " + Twine(axis) + ", which is out of range for rank " + Twine(type.getRank()));
     if (axis < 0)
       axis += type.getRank();
     if (axis == type.getRank() - 1)

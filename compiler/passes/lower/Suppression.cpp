@@ -46,7 +46,8 @@ Value overlaps(ProgramBody &p, const Box &a, const Box &b, Value threshold) {
     Value side = p.sub(p.min(a.high[i], b.high[i], false), p.max(a.low[i], b.low[i], false));
     side = p.max(side, zero, false);
     common = common ? p.mul(common, side) : side;
-    for (auto [box, area] : llvm::zip_equal(ArrayRef<const Box *>{&a, &b}, areas)) {
+    const Box *boxes[] = {&a, &b}; // a list between braces would be gone before the loop
+    for (auto [box, area] : llvm::zip_equal(boxes, areas)) {
       Value length = p.sub(box->high[i], box->low[i]);
       area = area ? p.mul(area, length) : length;
     }

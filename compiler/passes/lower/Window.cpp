@@ -31,6 +31,10 @@ FailureOr<Window> readWindow(Node &n, ArrayRef<int64_t> kernel, ArrayRef<int64_t
       *list = ones;
   if (pads.empty())
     pads = zeros;
+  // Inference leaves spatial dimensions out where a ConvTranspose asks for less than its input has.
+  if (spatialOut.size() != rank)
+    return n.fail("the result has " + Twine(spatialOut.size()) + " spatial dimensions, expected " + Twine(rank) +
+                  (n.op.findI64s("output_shape") ? ": output_shape must not be less than the input's" : ""));
   if (w.kernel.size() != rank || w.strides.size() != rank || w.dilations.size() != rank || pads.size() != 2 * rank)
     return n.fail("kernel_shape, strides, dilations or pads do not fit " + Twine(rank) + " spatial dimensions");
   for (size_t d = 0; d < rank; ++d)

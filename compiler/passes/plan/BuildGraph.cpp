@@ -29,6 +29,19 @@ int64_t sizeInBytes(Type type) {
   return tensor.getNumElements() * ((tensor.getElementTypeBitWidth() + 7) / 8);
 }
 
+/// The byte that all bytes of a constant in memory are, if there is one.
+std::optional<uint8_t> repeatedByte(Attribute value) {
+  auto splat = dyn_cast<SplatElementsAttr>(value);
+  if (!splat)
+    return std::nullopt;
+  if (splat.getElementType().isInteger(1))
+    return splat.getSplatValue<bool>();
+  ArrayRef<char> bytes = splat.getRawData();
+  if (splat.getElementType().getIntOrFloatBitWidth() % 8 != 0 || !llvm::all_equal(bytes))
+    return std::nullopt;
+  return static_cast<uint8_t>(bytes.front());
+}
+
 /// A range of a section.
 struct Place {
   cg::Section section;
@@ -324,6 +337,19 @@ private:
                          slice(target, cg::Access::Write), ValueRange(), DenseI32ArrayAttr());
   }
 
+  /// Fills an output that is one byte again and again: a tensor made from a shape may be larger than any file should be. Small
+  /// ones are copied from the weights like any other constant.
+  bool fillOutput(Value root, const Place &target) {
+    constexpr int64_t mostStored = int64_t(1) << 20;
+    auto constant = root.getDefiningOp<arith::ConstantOp>();
+    std::optional<uint8_t> byte = constant ? repeatedByte(constant.getValue()) : std::nullopt;
+    if (!byte || places.count(root) || target.sizeBytes <= mostStored)
+      return false;
+    cg::MemsetOp::create(builder, root.getLoc(), builder.getType<cg::NodeType>(), slice(target, cg::Access::Write),
+                         builder.getI32IntegerAttr(*byte), ValueRange(), DenseI32ArrayAttr());
+    return true;
+  }
+
   /// Outputs first, then states, since an output may be the old value of a state; a state that takes the old value of another one
   /// takes it from a copy.
   void copyOutputs() {
@@ -331,10 +357,13 @@ private:
     for (const Output &output : outputPlaces) {
       if (output.direct || output.place.sizeBytes == 0)
         continue;
+      bool isState = output.place.section == cg::Section::State;
+      if (!isState && fillOutput(output.root, output.place))
+        continue;
       FailureOr<Place> source = placeOf(output.root, func);
       if (failed(source))
         continue;
-      if (output.place.section == cg::Section::State)
+      if (isState)
         commits.push_back({*source, &output});
       else
         copy(output.root.getLoc(), *source, output.place);

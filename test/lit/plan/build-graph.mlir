@@ -92,3 +92,23 @@ func.func @main(%x: tensor<0xf32>) -> tensor<0xf32> {
   %0 = kern.launch @k0(%x) : (tensor<0xf32>) -> tensor<0xf32>
   return %0 : tensor<0xf32>
 }
+
+// -----
+
+// A large output of one byte repeated is filled and not stored; a small one, and one of other bytes, is copied from the weights.
+
+// CHECK: cg.weight {{.*}} = dense<1> : tensor<4xi8>
+// CHECK: cg.weight {{.*}} = dense<1.000000e+00> : tensor<1048577xf32>
+// CHECK-NOT: cg.weight
+// CHECK: cg.graph @fills
+// CHECK: cg.memset <outputs, 0, 1048577, write> = 1
+// CHECK: cg.memset <outputs, 1048832, 1048577, write> = 255
+// CHECK: cg.memcpy <weights, 0, 4, read>
+// CHECK: cg.memcpy <weights, {{.*}}, 4194308, read>
+func.func @fills() -> (tensor<1048577xi1>, tensor<1048577xi8>, tensor<4xi8>, tensor<1048577xf32>) {
+  %mask = arith.constant dense<true> : tensor<1048577xi1>
+  %ones = arith.constant dense<-1> : tensor<1048577xi8>
+  %short = arith.constant dense<1> : tensor<4xi8>
+  %other = arith.constant dense<1.0> : tensor<1048577xf32>
+  return %mask, %ones, %short, %other : tensor<1048577xi1>, tensor<1048577xi8>, tensor<4xi8>, tensor<1048577xf32>
+}
