@@ -65,8 +65,8 @@ void sign(std::string &bytes, FileHeader header) {
   std::memcpy(bytes.data(), &header, sizeof header);
 }
 
-/// True where running `damaged` calls the same code over buffers of the same sizes as `whole`: anything else is forged code,
-/// which may do what it likes.
+/// True where running `damaged` calls the same code over the same buffers as `whole`. Anything else is forged code, which may do what it
+/// likes: a kernel that takes positions in range from the one before it reads anywhere when it is given other numbers.
 bool runsSameCode(const format::Bundle &whole, const format::Bundle &damaged) {
   const fb::Manifest &a = whole.manifest(), &b = damaged.manifest();
   auto codeA = whole.sharedObject(), codeB = damaged.sharedObject();
@@ -86,9 +86,11 @@ bool runsSameCode(const format::Bundle &whole, const format::Bundle &damaged) {
       const fb::Node &x = *nodesA.Get(i), &y = *nodesB.Get(i);
       if (x.kind() != y.kind() || x.kernel() != y.kernel() || x.args()->size() != y.args()->size())
         return false;
-      for (unsigned k = 0; k < x.args()->size(); ++k)
-        if (y.args()->Get(k)->size_bytes() != x.args()->Get(k)->size_bytes() || y.args()->Get(k)->offset_bytes() % 256 != 0)
+      for (unsigned k = 0; k < x.args()->size(); ++k) {
+        const fb::Slice &p = *x.args()->Get(k), &q = *y.args()->Get(k);
+        if (p.section() != q.section() || p.offset_bytes() != q.offset_bytes() || p.size_bytes() != q.size_bytes())
           return false;
+      }
     }
   }
   return true;
