@@ -65,8 +65,8 @@ void sign(std::string &bytes, FileHeader header) {
   std::memcpy(bytes.data(), &header, sizeof header);
 }
 
-/// True where running `damaged` calls the same code over the same buffers as `whole`. Anything else is forged code, which may do what it
-/// likes: a kernel that takes positions in range from the one before it reads anywhere when it is given other numbers.
+/// True where running `damaged` calls the same code over the same buffers as `whole`. Anything else is forged code, which may do
+/// what it likes: a kernel that takes positions in range from the one before it reads anywhere when it is given other numbers.
 bool runsSameCode(const format::Bundle &whole, const format::Bundle &damaged) {
   const fb::Manifest &a = whole.manifest(), &b = damaged.manifest();
   auto codeA = whole.sharedObject(), codeB = damaged.sharedObject();
