@@ -141,7 +141,9 @@ LogicalResult checkOutputs(const OpSchema &schema, const Node &node, std::string
   return success();
 }
 
-LogicalResult checkInputs(const OpSchema &schema, const Node &node, std::string &reason) {
+LogicalResult checkInputs(const OpSchema &schema, Node &node, std::string &reason) {
+  while (!node.inputs.empty() && isAbsent(node.inputs.back()) && static_cast<int>(node.inputs.size()) > schema.min_input())
+    node.inputs.pop_back();
   int64_t count = node.inputs.size();
   if (count < schema.min_input() || count > schema.max_input()) {
     reason = "has " + std::to_string(count) + " inputs, expected ";
@@ -197,8 +199,6 @@ FailureOr<SmallVector<Value>> createNewest(OpBuilder &builder, Node &node, std::
                                  : "is of domain '" + node.domain + "', which is not supported";
     return failure();
   }
-  while (!node.inputs.empty() && isAbsent(node.inputs.back()) && static_cast<int>(node.inputs.size()) > newest->min_input())
-    node.inputs.pop_back();
   if (failed(fillDefaults(builder.getContext(), *newest, node.attributes, reason)) ||
       failed(checkAttributes(*newest, node, reason)) || failed(checkIntegers(node, reason)) ||
       failed(checkInputs(*newest, node, reason)) || failed(checkBodies(*newest, node, reason)) ||
@@ -247,7 +247,9 @@ FailureOr<SmallVector<Value>> buildNode(OpBuilder &builder, Node node, std::stri
     return SmallVector<Value>{createConstant(builder, node.loc, *value)};
   }
   const OpSchema *own = schemaOf(node.opType, node.domain, node.version);
-  if (failed(checkKnown(*own, node, reason)) || failed(checkDirection(node, reason)) || failed(checkOutputs(*own, node, reason)))
+  // What rewrites a node to its newest form takes for granted that the operands are those of the node's own version.
+  if (failed(checkKnown(*own, node, reason)) || failed(checkDirection(node, reason)) || failed(checkInputs(*own, node, reason)) ||
+      failed(checkOutputs(*own, node, reason)))
     return failure();
   if (failed(fillDefaults(builder.getContext(), *own, node.attributes, reason)))
     return failure();

@@ -108,7 +108,9 @@ LogicalResult deformConv(Node &n) {
                   Twine(channels) + " channels and " + Twine(filters) + " filters");
   int64_t points = offsetGroups * numElements(w->kernel);
   bool fits = n.inShape(2)[1] == points * rank && n.inShape(2).drop_front(2) == n.outShape().drop_front(2);
-  if (!fits || (n.has(4) && n.inShape(4)[1] != points))
+  Shape maskShape(n.inShape(2));
+  maskShape[1] = points;
+  if (!fits || (n.has(4) && n.inShape(4) != ArrayRef<int64_t>(maskShape)))
     return n.fail("offset or mask do not fit " + Twine(points) + " sampling points a pixel");
   Value y = multiply(n, sampledColumns(n, {*w, channels, offsetGroups}, n.in(4)), *w, groups);
   if (!n.has(3))

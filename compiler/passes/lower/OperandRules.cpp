@@ -30,6 +30,8 @@ constexpr RankRule rankRules[] = {
     {"ConvTranspose", 0, 1, 3, any},
     {"ConvTranspose", 2, 2, 1, 1},
     {"DeformConv", 0, 2, 3, any},
+    {"DeformConv", 3, 3, 1, 1},
+    {"DeformConv", 4, 4, 3, any},
     {"DepthToSpace", 0, 0, 4, 4},
     {"Det", 0, 0, 2, any},
     {"GRU", 0, 2, 3, 3},
