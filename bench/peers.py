@@ -16,8 +16,9 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "bench")]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "test/e2e")]
 
+import harness  # noqa: E402
 from peer_models import MODELS  # noqa: E402
 from peer_table import Row, write_table  # noqa: E402
 
@@ -88,8 +89,6 @@ class OgcTask:
         return output
 
     def prepare(self):
-        sys.path[:0] = [str(ROOT / "test/e2e")]
-        import harness
         model = MODELS[self.row.model]
         shapes = ["--shapes", model.shapes] if model.shapes else []
         self.run("ogc", "compile", harness.shared_model(model.file), "-o", self.bundle, "--target", self.options.target, "--precision", self.row.precision,
@@ -125,14 +124,6 @@ def prepare_all(tasks, options):
                 task.row.set(peer, {"failure": str(failure)[:200]})
     pool.shutdown(wait=False, cancel_futures=True)
     return [futures[future] for future in futures if future in finished and not future.exception()]
-
-
-def first_line(*command):
-    try:
-        done = subprocess.run(command, capture_output=True, text=True)
-    except OSError:
-        return "unknown"
-    return done.stdout.strip().splitlines()[0] if done.stdout.strip() else "unknown"
 
 
 def make_tasks(rows, options):
@@ -176,15 +167,15 @@ def parse_options(arguments=None):
 
 def describe_machine(options):
     commit = ROOT / "gpu/commit"
-    return {"date": datetime.date.today().isoformat(), "commit": commit.read_text().strip() if commit.exists() else first_line("git", "-C", str(ROOT), "describe", "--always", "--dirty"),
-            "device, driver": first_line("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"),
+    return {"date": datetime.date.today().isoformat(), "commit": commit.read_text().strip() if commit.exists() else harness.first_line("git", "-C", str(ROOT), "describe", "--always", "--dirty"),
+            "device, driver": harness.first_line("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"),
             **({"options of ogc compile": " ".join(options.compile)} if options.compile else {})}
 
 
 def main():
     options = parse_options()
     if not options.target:
-        capability = first_line("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
+        capability = harness.first_line("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
         if capability == "unknown":
             sys.exit("error: no GPU found; --device cpu --target cpu --peers ogc tries the script without one")
         options.target = "sm_" + capability.replace(".", "")

@@ -32,14 +32,6 @@ SHAPES = {f"resnet50_dyn_bn@{batch}": (f"x={batch}x3x224x224", {"batch": batch})
 MODELS = [*PEERS, *SHAPES]
 
 
-def first_line(*command):
-    try:
-        done = subprocess.run(command, capture_output=True, text=True)
-    except OSError:
-        return "unknown"
-    return done.stdout.strip().splitlines()[0] if done.stdout.strip() else "unknown"
-
-
 class Session:
     def __init__(self, options, arch):
         self.options, self.arch, self.ogc = options, arch, harness.Ogc()
@@ -279,13 +271,13 @@ def parse_options():
 
 def main():
     options = parse_options()
-    capability = first_line("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
+    capability = harness.first_line("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
     if capability == "unknown":
         sys.exit("error: no GPU found")
     session = Session(options, "sm_" + capability.replace(".", ""))
     commit = ROOT / "gpu/commit"
     machine = {"date": datetime.date.today().isoformat(), "commit": commit.read_text().strip() if commit.exists() else "unknown",
-               "GPU, driver": first_line("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")}
+               "GPU, driver": harness.first_line("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")}
     models, names = ([name for name in text.split(",") if name] for text in (options.models, options.calls))
     cases = session.cases = [Case(model, precision) for model in models for precision in options.precisions.split(",")]
     session.calls = list(gpu_calls.cases(session, names + gpu_calls.LARGE * options.large, options.precisions.split(","), TOLERANCE))

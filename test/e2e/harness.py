@@ -25,6 +25,15 @@ TYPES = {TensorProto.FLOAT: np.float32, TensorProto.FLOAT16: np.float16, TensorP
          TensorProto.INT32: np.int32, TensorProto.INT8: np.int8, TensorProto.UINT8: np.uint8, TensorProto.BOOL: np.bool_}
 
 
+def first_line(*command):
+    """What a command prints first, or "unknown"."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except OSError:
+        return "unknown"
+    return done.stdout.strip().splitlines()[0] if done.stdout.strip() else "unknown"
+
+
 class OgcError(Exception):
     """A run of ogc that failed: `code` is the exit code, `message` what it wrote to standard error."""
 
