@@ -95,6 +95,9 @@ int AnchorPrinter::mostLanes(Operation *anchor) {
     std::optional<Operand> x = resolve(op.getInput());
     return x && isGemv(op, problemOf(op, *x)) ? 1 : 8;
   }
+  // Few results of few query rows: two each keep more threads busy.
+  if (auto op = dyn_cast<kern::AttentionOp>(anchor))
+    return takesDecode(problemOf(op), newRowsOf(op), arch) ? 2 : 8;
   auto depthwise = dyn_cast<kern::DepthwiseConvOp>(anchor);
   return depthwise ? channelLanes(depthwise) : 8;
 }

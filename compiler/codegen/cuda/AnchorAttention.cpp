@@ -23,13 +23,21 @@ FailureOr<PulledOperands> AnchorPrinter::printAttentionOperands(kern::AttentionO
   return printPulledOperands(kernel, op, elements);
 }
 
+AttentionProblem AnchorPrinter::problemOf(kern::AttentionOp op) {
+  ArrayRef<int64_t> query = shapeOf(op.getQuery()), key = shapeOf(op.getKey());
+  return {query[1] * (query[2] / key[2]), key[0] * key[2], key[1], query[3], shapeOf(op.getValue())[3],
+          elementBytes(op.getQuery())};
+}
+
+int64_t AnchorPrinter::newRowsOf(kern::AttentionOp op) { return op.getNewKey() ? shapeOf(op.getNewKey())[1] : 0; }
+
 LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
   std::optional<Operand> q = resolve(op.getQuery()), k = resolve(resolveStoredView(op.getKey())),
                          v = resolve(resolveStoredView(op.getValue())), bias;
   if (op.getBias())
     bias = resolve(op.getBias());
   ArrayRef<int64_t> query = shapeOf(op.getQuery()), key = shapeOf(op.getKey()), value = shapeOf(op.getValue());
-  int64_t group = query[2] / key[2], newRows = op.getNewKey() ? shapeOf(op.getNewKey())[1] : 0;
+  int64_t newRows = newRowsOf(op);
   if (!k || !v || elementName(k->argument) != elementName(v->argument) || (op.getBias() && !bias) || query[3] > 256 ||
       value[3] > 256)
     return unfit();
@@ -43,7 +51,7 @@ LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
   SmallVector<int64_t> keyStrides = stridesOf(*k, key, 3), valueStrides = stridesOf(*v, value, 3);
   int vecK = k->vector(keyStrides[3], ArrayRef(keyStrides).take_front(3)),
       vecV = v->vector(valueStrides[3], ArrayRef(valueStrides).take_front(3));
-  AttentionProblem problem{query[1] * group, key[0] * key[2], key[1], query[3], value[3], elementBytes(op.getQuery())};
+  AttentionProblem problem = problemOf(op);
   std::string name = productName(op.getQuery(), op.getMath()) + " " +
                      join({problem.rows, problem.groups, problem.keys, problem.d, problem.dv}) +
                      (op.getCausal() ? " causal" : "") + (bias ? " bias" : "") + (newRows ? " cache" : "");
@@ -59,7 +67,7 @@ LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
                      {"SharedBytes", sharedBytes},
                      {"CacheConstant", constant[k->argument] && constant[v->argument]},
                      {"Trigger", int64_t(choice.trigger)}});
-    setLaunch(choice.split * problem.groups, choice.threads(), choice.split, sharedBytes, choice);
+    setLaunch(choice.split * problem.groups, choice.threads(problem, newRows), choice.split, sharedBytes, choice);
   } else {
     std::optional<AttentionChoice> chosen = chooseAttention(problem, arch, form + " " + name, tuning);
     if (!chosen)

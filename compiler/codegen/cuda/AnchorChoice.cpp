@@ -318,14 +318,19 @@ std::optional<AttentionChoice> chooseAttention(const AttentionProblem &problem, 
   return choose(tuning, std::move(name), rule, isLegal, candidates);
 }
 
+int DecodeChoice::threads(const AttentionProblem &problem, int64_t newRows) const {
+  constexpr int64_t mostHelpers = 128;
+  return 32 * warps + static_cast<int>(std::min<int64_t>(alignTo(newRows * 2 * problem.d, 32), mostHelpers));
+}
+
 int64_t DecodeChoice::sharedBytes(const AttentionProblem &problem, int64_t newRows) const {
-  int64_t parts = (warps + (split > 1 ? split : 0)) * problem.rows * (problem.d + 2);
-  return (problem.rows * problem.d + newRows * 2 * problem.d + parts) * 4;
+  int64_t parts = (warps + (split > 1 ? split : 0)) * int64_t(alignTo(problem.rows * (problem.d + 2), 4));
+  return (problem.rows * problem.d + newRows * 2 * problem.d + parts) * 4 + (split > 1 ? 8 : 0);
 }
 
 static DecodeChoice decodeRule(const AttentionProblem &problem, CudaArch arch) {
   DecodeChoice choice;
-  constexpr int64_t fewestKeys = 32; // of a block
+  constexpr int64_t fewestKeys = 128; // of a block: with fewer, more blocks cost more than they save
   if (arch.hasClusters())
     while (choice.split < 8 && problem.groups * choice.split * 2 <= 132 && problem.keys >= choice.split * 2 * fewestKeys)
       choice.split *= 2;

@@ -96,8 +96,8 @@ std::optional<AttentionChoice> chooseAttention(const AttentionProblem &problem, 
 struct DecodeChoice : LaunchPolicy {
   int warps = 8, split = 1;
 
-  int threads() const { return 32 * warps; }
-  /// `newRows` of the caches are computed in the kernel.
+  /// `newRows` of the caches are computed in the kernel, by warps of their own.
+  int threads(const AttentionProblem &problem, int64_t newRows) const;
   int64_t sharedBytes(const AttentionProblem &problem, int64_t newRows) const;
   template <typename Visitor> void visit(Visitor &&visit) {
     visit("warps", warps), visit("split", split);

@@ -117,6 +117,8 @@ private:
   /// The product of a matmul or of a convolution's images, as the templates see it.
   static TileProblem problemOf(kern::MatmulOp op, const Operand &a, const Operand &b);
   static TileProblem problemOf(kern::ConvOp op, const Operand &x);
+  static AttentionProblem problemOf(kern::AttentionOp op);
+  static int64_t newRowsOf(kern::AttentionOp op);
   bool isGemv(kern::ConvOp op, const TileProblem &problem) const;
   /// The most accumulators that the template hands to an epilogue at once.
   int mostLanes(mlir::Operation *anchor);

@@ -214,7 +214,7 @@ kern.kernel @pixels attributes {schedule = #kern.schedule<conv>, ogc.constant_ar
 // One query over a cache that is stored in f32: lanes hold the keys; the rotated query and the new rows come from a functor, which also
 // stores the new key.
 // CHECK: struct step_Config : ogc::DecodeDefaults {
-// CHECK: Split = 8, {{.*}}T = 512, H = 8, HK = 2, D = 64, DV = 64, {{.*}}PulledQuery = 1, NewRows = 1, {{.*}}KSt = 64, KSh = 32768,
+// CHECK: Split = 4, {{.*}}T = 512, H = 8, HK = 2, D = 64, DV = 64, {{.*}}PulledQuery = 1, NewRows = 1, {{.*}}KSt = 64, KSh = 32768,
 // CHECK: struct step_Operands {
 // CHECK: void bind() {
 // CHECK: ogc::f16 query(int i0, int i1, int i2, int i3) const {
@@ -223,7 +223,7 @@ kern.kernel @pixels attributes {schedule = #kern.schedule<conv>, ogc.constant_ar
 // CHECK: int position(int i0) const {
 // CHECK: void store0(int i0) const {
 // CHECK: for (int i = first; i < 128; i += step)
-// CHECK: __cluster_dims__(8, 1, 1) __launch_bounds__(256) step(
+// CHECK: __cluster_dims__(4, 1, 1) __launch_bounds__(384) step(
 // CHECK-NEXT: ogc::decode<step_Config>((const ogc::f16 *)nullptr, p2 + 65536, p3, (const ogc::f16 *)nullptr, 0x1p-3f, step_Operands{p0, p1, p4, p5, p6}, step_Epilogue{p7});
 kern.kernel @step attributes {schedule = #kern.schedule<attention>} {
 ^bb0(%x: tensor<1x1x8x64xf16>, %n: tensor<1x1x2x64xf16>, %kc: tensor<2x1x2x512x64xf32>, %vc: tensor<1x2x512x64xf32>, %v: tensor<1x1x2x64xf16>, %pos: tensor<1xi64>):

@@ -94,27 +94,6 @@ template <class C, bool IsAhead, class T> __device__ __forceinline__ auto loadWe
   return word;
 }
 
-/// Sums `a` over the lanes that differ in bits of at least Last. Each step hands half of the columns to the other lane; what is
-/// left are Width columns, from `first` on, of which one lane of each set of equal lanes is `isOwner`.
-template <int Width, int Delta, int Last, int N>
-__device__ __forceinline__ void reduceLanes(float (&a)[N], int lane, int &first, bool &isOwner) {
-  if constexpr (Delta >= Last) {
-    bool isUpper = lane & Delta;
-    if constexpr (Width > 1) {
-#pragma unroll
-      for (int i = 0; i < Width / 2; ++i) {
-        float sent = isUpper ? a[i] : a[i + Width / 2], kept = isUpper ? a[i + Width / 2] : a[i];
-        a[i] = kept + __shfl_xor_sync(0xffffffffu, sent, Delta);
-      }
-      first += isUpper ? Width / 2 : 0;
-    } else {
-      a[0] += __shfl_xor_sync(0xffffffffu, a[0], Delta);
-      isOwner &= !isUpper;
-    }
-    reduceLanes<Width / 2 < 1 ? 1 : Width / 2, Delta / 2, Last>(a, lane, first, isOwner);
-  }
-}
-
 /// The sum of a column over the warps.
 template <class S> __device__ __forceinline__ float sumWarps(const float *partial) {
   float sum = 0.f;

@@ -32,8 +32,9 @@ template <class T, int N> __device__ __forceinline__ void storeVec(T *p, const V
 /// The same pointer, known to the compiler only from here on: loads through it are not moved above `wait()`. They must not take
 /// the read-only path (`__ldg`, const __restrict__) either: ptxas moves those across the wait.
 template <class T> __device__ __forceinline__ T *afterWait(T *p) {
-  asm volatile("" : "+l"(p)::"memory");
-  return p;
+  size_t address = __cvta_generic_to_global(p); // so that it is still known to be global memory
+  asm volatile("" : "+l"(address)::"memory");
+  return static_cast<T *>(__cvta_global_to_generic(address));
 }
 
 } // namespace ogc

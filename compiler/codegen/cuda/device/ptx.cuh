@@ -163,6 +163,71 @@ __device__ __forceinline__ float exp2Fast(float x) {
 }
 
 //===----------------------------------------------------------------------===//
+// Lanes of a warp
+//===----------------------------------------------------------------------===//
+
+/// Sums `a` over the lanes that differ in bits of at least Last. Each step hands half of the columns to the other lane; what is
+/// left are Width columns, from `first` on, of which one lane of each set of equal lanes is `isOwner`.
+template <int Width, int Delta, int Last, int N>
+__device__ __forceinline__ void reduceLanes(float (&a)[N], int lane, int &first, bool &isOwner) {
+  if constexpr (Delta >= Last) {
+    bool isUpper = lane & Delta;
+    if constexpr (Width > 1) {
+#pragma unroll
+      for (int i = 0; i < Width / 2; ++i) {
+        float sent = isUpper ? a[i] : a[i + Width / 2], kept = isUpper ? a[i + Width / 2] : a[i];
+        a[i] = kept + __shfl_xor_sync(0xffffffffu, sent, Delta);
+      }
+      first += isUpper ? Width / 2 : 0;
+    } else {
+      a[0] += __shfl_xor_sync(0xffffffffu, a[0], Delta);
+      isOwner &= !isUpper;
+    }
+    reduceLanes<Width / 2 < 1 ? 1 : Width / 2, Delta / 2, Last>(a, lane, first, isOwner);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers in shared memory that count bytes (sm_90 and later)
+//===----------------------------------------------------------------------===//
+
+__device__ __forceinline__ void barrierInit(unsigned barrier, int count) {
+#if OGC_HOPPER
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
+#endif
+}
+/// Makes the barriers of this block known to the cluster and to copies.
+__device__ __forceinline__ void barrierInitDone() {
+#if OGC_HOPPER
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); // has no narrower scope
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+/// Arrives, and lets the phase last until `bytes` have come.
+__device__ __forceinline__ void barrierExpect(unsigned barrier, int bytes) {
+#if OGC_HOPPER
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+#endif
+}
+__device__ __forceinline__ void barrierArrive(unsigned barrier) {
+#if OGC_HOPPER
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+#endif
+}
+/// Waits for the end of the phase of this parity, and for what the cluster has stored for it.
+__device__ __forceinline__ void barrierWait(unsigned barrier, int parity) {
+#if OGC_HOPPER
+  unsigned done;
+  do {
+    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(done)
+                 : "r"(barrier), "r"(parity)
+                 : "memory");
+  } while (!done);
+#endif
+}
+
+//===----------------------------------------------------------------------===//
 // Clusters (sm_90 and later); one block is a cluster of its own below
 //===----------------------------------------------------------------------===//
 
@@ -199,6 +264,15 @@ __device__ __forceinline__ void storeCluster4(unsigned address, float x, float y
 __device__ __forceinline__ void storeCluster1(unsigned address, float x) {
 #if OGC_HOPPER
   asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");
+#endif
+}
+/// The same, counted by a barrier of the block that gets it. That block waits for the bytes, so that nobody needs a barrier of
+/// the cluster, whose release waits for all memory operations of a thread.
+__device__ __forceinline__ void sendCluster1(unsigned address, float x, unsigned barrier) {
+#if OGC_HOPPER
+  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(address), "f"(x),
+               "r"(barrier)
+               : "memory");
 #endif
 }
 

@@ -24,31 +24,6 @@ struct alignas(128) TensorMap {
 };
 
 #if OGC_HOPPER
-__device__ __forceinline__ void barrierInit(unsigned barrier, int count) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
-}
-/// Makes the barriers of this block known to copies.
-__device__ __forceinline__ void barrierInitDone() {
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); // has no narrower scope
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-/// Arrives, and lets the phase last until `bytes` have been copied.
-__device__ __forceinline__ void barrierExpect(unsigned barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-}
-__device__ __forceinline__ void barrierArrive(unsigned barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-/// Waits for the end of the phase of this parity.
-__device__ __forceinline__ void barrierWait(unsigned barrier, int parity) {
-  unsigned done;
-  do {
-    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
-                 : "=r"(done)
-                 : "r"(barrier), "r"(parity)
-                 : "memory");
-  } while (!done);
-}
 /// Meets the other warps that multiply.
 template <int Threads> __device__ __forceinline__ void consumersMeet() {
   asm volatile("bar.sync 1, %0;" ::"n"(Threads) : "memory");
@@ -70,11 +45,6 @@ __device__ __forceinline__ void copyBox(unsigned dst, const TensorMap &map, int 
       : "memory");
 }
 #else
-__device__ __forceinline__ void barrierInit(unsigned, int) {}
-__device__ __forceinline__ void barrierInitDone() {}
-__device__ __forceinline__ void barrierExpect(unsigned, int) {}
-__device__ __forceinline__ void barrierArrive(unsigned) {}
-__device__ __forceinline__ void barrierWait(unsigned, int) {}
 template <int Threads> __device__ __forceinline__ void consumersMeet() {}
 __device__ __forceinline__ void prefetchMap(const TensorMap &) {}
 __device__ __forceinline__ void copyBox(unsigned, const TensorMap &, int, int, int, int, unsigned) {}
