@@ -10,7 +10,7 @@ import harness
 
 F32, I64 = TensorProto.FLOAT, TensorProto.INT64
 TOKENS, WIDTH = 64, 32
-PASSES = ["fold-batch-norm", "form-layer-norm", "form-gelu", "form-attention", "propagate-layout", "narrow-panels", "pair-matmuls", "merge-matmuls", "absorb-scales",
+PASSES = ["fold-batch-norm", "form-layer-norm", "form-gelu", "form-tensor-scatter", "form-attention", "propagate-layout", "narrow-panels", "pair-matmuls", "merge-matmuls", "absorb-scales",
           "vector-chains", "fuse-epilogues", "place-concats", "place-slices", "update-in-place", "mark-programmatic-edges"]
 
 
@@ -23,7 +23,7 @@ def network():
                "root": np.array(np.sqrt(2)), "one": np.array(1.0), "two": np.array(2.0), "depth": np.array(WIDTH ** -0.5),
                **{f"w{name}": rng.standard_normal((WIDTH, WIDTH)) / 6 for name in "qkvo"}, "b": rng.standard_normal(WIDTH), "wide": rng.standard_normal((2 * WIDTH, WIDTH)) / 8, "head": rng.standard_normal((WIDTH, 2 * WIDTH)) / 6}
     weights = {name: np.asarray(value, np.float32) for name, value in weights.items()}
-    weights.update(tokens=np.array([1, WIDTH, TOKENS]), axis=np.array([-1]), all=np.array([1]), rows=np.array(1))
+    weights.update(tokens=np.array([1, WIDTH, TOKENS]), axis=np.array([-1]), all=np.array([1]), rows=np.array(1), place=np.array([[5]]))
     steps = [("Conv", "x f", "c0", {"pads": [1, 1, 1, 1], "strides": [2, 2]}), ("BatchNormalization", "c0 scale shift mean var", "c1", {}), ("Relu", "c1", "c2", {}),
              ("Conv", "c2 g", "c3", {"pads": [1, 1, 1, 1]}), ("GlobalAveragePool", "c3", "x0", {}), ("Conv", "x0 squeeze", "x1", {}), ("Relu", "x1", "x2", {}),
              ("Conv", "x2 excite", "x3", {}), ("Sigmoid", "x3", "x4", {}), ("Mul", "c3 x4", "x5", {}), ("Conv", "x5 project", "x6", {}), ("Reshape", "x6 tokens", "c4", {}), ("Transpose", "c4", "t", {"perm": [0, 2, 1]}),
@@ -37,9 +37,11 @@ def network():
              ("CumSum", "u1 rows", "z", {}), ("MatMul", "i wq", "r0", {}), ("Sigmoid", "r0", "r1", {}), ("MatMul", "i wv", "r2", {}), ("Mul", "r1 r2", "j0", {}), ("MaxPool", "j0", "s0", {"kernel_shape": [3], "pads": [1, 1]}), ("MatMul", "s0 wk", "j1", {}), ("Concat", "j0 j1", "j", {"axis": 2}), ("MatMul", "j wide", "k1", {}),
              ("Add", "k1 t", "l", {}), ("Softmax", "l", "y", {"axis": -1}),
              # One row.
-             ("ReduceMean", "l all", "l0", {}), ("MatMul", "l0 head", "w", {})]
+             ("ReduceMean", "l all", "l0", {}), ("MatMul", "l0 head", "w", {}),
+             # A row written among others.
+             ("Transpose", "l", "l1", {"perm": [1, 0, 2]}), ("Transpose", "l0", "l2", {"perm": [1, 0, 2]}), ("ScatterND", "l1 place l2", "l3", {}), ("Transpose", "l3", "l4", {"perm": [1, 0, 2]}), ("Softmax", "l4", "c", {"axis": -1})]
     nodes = [helper.make_node(op, inputs.split(), outputs.split(), name=f"{op} {outputs}", **attributes) for op, inputs, outputs, attributes in steps]
-    return harness.make_model(nodes, {"x": (F32, (1, 3, 16, 16))}, {"y": (F32, None), "z": (F32, None), "w": (F32, None)}, weights)
+    return harness.make_model(nodes, {"x": (F32, (1, 3, 16, 16))}, {"y": (F32, None), "z": (F32, None), "w": (F32, None), "c": (F32, None)}, weights)
 
 
 @pytest.fixture(scope="module")
