@@ -99,8 +99,8 @@ Status verifyTensorMap(const fb::TensorMap &map, const std::string &where) {
   constexpr uint64_t copyBytes = 16;
   const auto &extents = *map.extents(), &strides = *map.strides_bytes();
   const auto &box = *map.box();
-  if (map.type() != fb::DataType::F16 && map.type() != fb::DataType::BF16)
-    return invalid(where, "is of a type other than f16 and bf16");
+  if (map.type() != fb::DataType::F16 && map.type() != fb::DataType::BF16 && map.type() != fb::DataType::F32)
+    return invalid(where, "is of a type other than f16, bf16 and f32");
   if (extents.size() == 0 || extents.size() > 5 || strides.size() != extents.size() - 1 || box.size() != extents.size() ||
       !isAligned(extents) || !isAligned(strides) || !isAligned(box, sizeof(uint32_t)))
     return invalid(where, "does not have one to five dimensions, each with extent, stride and box");

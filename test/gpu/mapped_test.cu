@@ -36,7 +36,7 @@ template <class T, int V> struct AheadRecorder : Recorder<V> {
 #pragma unroll
     for (int v = 0; v < V; ++v) {
       long long at = b * this->strideB + m * this->strideM + n + v;
-      sum[v] = acc[v] + (ogc::toFloat(c.v.v[v]) - noise(n + v, 3)) + (ogc::toFloat(in.v.v[v]) - noise(at, 4));
+      sum[v] = acc[v] + (ogc::toFloat(c.v.v[v]) - ogc::toFloat(element<T>(n + v, 3))) + (ogc::toFloat(in.v.v[v]) - ogc::toFloat(element<T>(at, 4)));
     }
     Recorder<V>::operator()(b, m, n, sum);
   }
@@ -47,6 +47,10 @@ mappedKernel(const __grid_constant__ ogc::TensorMap a, const __grid_constant__ o
   ogc::gemm<C>(a, b, epilogue);
 }
 
+/// An operand as the tensor cores see it: the copy rounds f32 to tf32, halves to even.
+template <class T> __device__ double operandOf(T x) { return ogc::toFloat(x); }
+template <> __device__ double operandOf(float x) { return __uint_as_float((__float_as_uint(x) + 0xfff + (__float_as_uint(x) >> 13 & 1)) & 0xffffe000); }
+
 template <class T> __global__ void reference(const T *a, const T *b, double *out, int B, int M, int N, int K, int lda) {
   long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (i >= (long long)B * M * N)
@@ -54,7 +58,7 @@ template <class T> __global__ void reference(const T *a, const T *b, double *out
   int n = i % N, m = i / N % M, batch = i / N / M;
   double sum = 0;
   for (int k = 0; k < K; ++k)
-    sum += (double)ogc::toFloat(a[((long long)batch * M + m) * lda + k]) * ogc::toFloat(b[(long long)(n / 64) * K * 64 + (long long)k * 64 + n % 64]);
+    sum += operandOf(a[((long long)batch * M + m) * lda + k]) * operandOf(b[(long long)(n / 64) * K * 64 + (long long)k * 64 + n % 64]);
   out[i] = sum;
 }
 
@@ -66,8 +70,9 @@ template <class T> ogc::TensorMap encode(const T *data, std::vector<cuuint64_t> 
     return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(found);
   }();
   CUtensorMap map;
+  CUtensorMapDataType type = sizeof(T) == 4 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : std::is_same_v<T, bf16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
   cuuint32_t steps[5] = {1, 1, 1, 1, 1};
-  CUresult status = function(&map, sizeof(T) == 2 && std::is_same_v<T, bf16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16, (cuuint32_t)extents.size(), const_cast<T *>(data), extents.data(), strides.data(),
+  CUresult status = function(&map, type, (cuuint32_t)extents.size(), const_cast<T *>(data), extents.data(), strides.data(),
                              box.data(), steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (status != CUDA_SUCCESS) {
     printf("cuTensorMapEncodeTiled: %d\n", (int)status);
@@ -91,9 +96,11 @@ template <class T, int B, int M, int N, int K, int Gap, int BM, int WN, int WK, 
   CHECK_CUDA(cudaMemset(out, 255, n * 4));
   CHECK_CUDA(cudaMemset(calls, 0, n * 4));
   reference<T><<<(unsigned)((n + 127) / 128), 128>>>(a.data, b, ref, B, M, N, K, lda);
-  constexpr bool whole = K % 64 == 0;
-  ogc::TensorMap rows = encode(a.data, {whole ? 64 : K, M, whole ? K / 64 : 1, B}, {lda * 2, 128, (cuuint64_t)M * lda * 2}, {64, BM, whole ? BK / 64 : 1, 1});
-  ogc::TensorMap panels = encode(b, {64, K, (N + 63) / 64}, {128, (cuuint64_t)K * 128}, {64, BK, 1});
+  constexpr int span = 128 / sizeof(T);
+  constexpr bool whole = K % span == 0;
+  constexpr cuuint64_t line = lda * sizeof(T);
+  ogc::TensorMap rows = encode(a.data, {whole ? span : K, M, whole ? K / span : 1, B}, {line, 128, M * line}, {span, BM, whole ? BK / span : 1, 1});
+  ogc::TensorMap panels = encode(b, {64, K, (N + 63) / 64}, {64 * sizeof(T), K * 64 * sizeof(T)}, {span, BK, 1});
   long long grid = (long long)Split * S::TilesN * S::TilesM * B;
   Recorder<V> recorder{out, calls, (long long)M * N, N};
   if constexpr (Ahead) {
@@ -121,9 +128,23 @@ template <class T> void mapped() {
   mappedCase<T, 1, 300, 130, 256, 0, 256, 1, 1, 256, 1, 1, 2>();          // rows late
 }
 
+void mappedTf32() {
+  mappedCase<float, 1, 128, 768, 768, 0, 32, 1, 2, 64, 9, 1, 4, 1, 1, true>();  // a ring that turns, two warpgroups along k
+  mappedCase<float, 1, 197, 2304, 768, 0, 104, 1, 1, 64, 4, 1, 4, 1, 2, true>();
+  mappedCase<float, 1, 197, 768, 3072, 1536, 104, 1, 1, 32, 9, 4, 4, 1, 1, true>(); // a view, a cluster
+  mappedCase<float, 1, 33, 64, 2048, 0, 40, 1, 2, 128, 4, 8, 4, 1, 0>();           // resident
+  mappedCase<float, 1, 70, 160, 520, 0, 40, 2, 1, 64, 3, 1, 4, 0, 2, true>();      // K and N tails, weights after the wait
+  mappedCase<float, 1, 128, 129, 708, 4, 64, 1, 1, 96, 3, 2, 1>();                 // columns one by one
+  mappedCase<float, 3, 50, 200, 192, 8, 24, 2, 1, 128, 2, 1, 4>();                 // batches, a last stage half full
+  mappedCase<float, 1, 17, 64, 32, 0, 24, 1, 1, 32, 1, 4, 2>();                    // ranks without work
+  mappedCase<float, 1, 197, 130, 256, 0, 200, 1, 1, 32, 4, 1, 2>();                // rows late
+  mappedCase<float, 1, 128, 256, 512, 0, 128, 1, 2, 32, 6, 2, 2>();                // one step a group
+}
+
 } // namespace
 
 void checkMapped() {
   mapped<f16>();
   mapped<bf16>();
+  mappedTf32();
 }

@@ -222,7 +222,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadManifest{"'chain': is said to have the topology of 'main'", [](auto &m) { addGraphs(m), m.graphs[2]->topology = 0; }},
         BadManifest{"'swapped': is said to have the topology of 'main'",
                     [](auto &m) { addGraphs(m), setKind(m.graphs[1]->edges[0], fb::EdgeKind::Full); }},
-        BadManifest{"tensor map 0: is of a type other", [](auto &m) { addTensorMap(m, [](auto &t) { t.type = fb::DataType::F32; }); }},
+        BadManifest{"tensor map 0: is of a type other", [](auto &m) { addTensorMap(m, [](auto &t) { t.type = fb::DataType::F64; }); }},
         BadManifest{"tensor map 0: does not have one to five", [](auto &m) { addTensorMap(m, [](auto &t) { t.box.pop_back(); }); }},
         BadManifest{"tensor map 0: does not have one to five",
                     [](auto &m) { addTensorMap(m, [](auto &t) { t.extents.clear(), t.strides_bytes.clear(), t.box.clear(); }); }},

@@ -64,6 +64,7 @@ TEST(CudaTypes, NumbersAreThoseOfTheHeaders) {
   EXPECT_EQ(ours::kCaptureStatusNone, CU_STREAM_CAPTURE_STATUS_NONE);
   EXPECT_EQ(ours::kTensorMapFloat16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
   EXPECT_EQ(ours::kTensorMapBfloat16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
+  EXPECT_EQ(ours::kTensorMapTfloat32, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32);
   EXPECT_EQ(ours::kTensorMapInterleaveNone, CU_TENSOR_MAP_INTERLEAVE_NONE);
   EXPECT_EQ(ours::kTensorMapPromotion256, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
   EXPECT_EQ(ours::kTensorMapFillZero, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);

@@ -170,3 +170,28 @@ TEST(Tuning, TensorMapsTakeRowsInEights) {
   problem.k = 768, problem.isMappable = false;
   EXPECT_FALSE(isTaken("bm=40 bn=64 bk=192 wm=1 wn=1 wk=2 wide=2 stages=4 split=1"));
 }
+
+/// Stages of f32 have lines of 32 elements, and take twice the memory.
+TEST(Tuning, TensorMapsOfF32) {
+  TileProblem problem{1, 197, 2304, 768, 4};
+  problem.isMappable = true;
+  Tuning tuning;
+  TileChoice tile = chooseTile(problem, hopper, "p", tuning);
+  EXPECT_EQ(tile.engine, Engine::TensorMaps);
+  EXPECT_EQ(tile.sharedBytes(problem),
+            std::max(tile.stages * (tile.bm + tile.bn) * tile.bk, tile.warpsK * tile.bm * (tile.bn + 4)) * 4 +
+                (tile.split > 1 ? tile.bm * (tile.bn + 4) * 4 : 0) + 16 * tile.stages);
+  auto isTaken = [&](const std::string &numbers) {
+    TuningTable table = parsed("p = " + numbers + " trigger=0 reserve=200000\n");
+    Tuning tuned;
+    tuned.tables = {&table};
+    return chooseTile(problem, hopper, "p", tuned).reservedBytes == 200000;
+  };
+  EXPECT_TRUE(isTaken("bm=40 bn=64 bk=96 wm=1 wn=1 wk=2 wide=2 stages=4 split=1"));
+  EXPECT_FALSE(isTaken("bm=40 bn=64 bk=96 wm=1 wn=1 wk=2 wide=2 stages=6 split=1")); // too much memory
+  EXPECT_FALSE(isTaken("bm=40 bn=64 bk=80 wm=1 wn=1 wk=2 wide=2 stages=4 split=1")); // no whole line
+  problem.k = 32;
+  EXPECT_TRUE(isTaken("bm=40 bn=64 bk=32 wm=1 wn=1 wk=2 wide=2 stages=1 split=1"));
+  problem.k = 24;
+  EXPECT_FALSE(isTaken("bm=40 bn=64 bk=32 wm=1 wn=1 wk=2 wide=2 stages=1 split=1"));
+}

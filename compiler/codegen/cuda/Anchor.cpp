@@ -136,7 +136,8 @@ LogicalResult AnchorPrinter::printMatmul(kern::MatmulOp op) {
   ArrayRef<int64_t> s = a->view.strides;
   int64_t sb = batch == 1 ? 0 : s[0];
   int vecA = a->vector(s[2], {sb, s[1]});
-  problem.isMappable = op.getPacked() && s[2] == 1 && isMappable(op.getLhs(), *a, {sb, s[1]}, batch, shapeOf(op.getRhs())[2]);
+  problem.isMappable =
+      op.getPacked() && s[2] == 1 && isMappable(op.getLhs(), op.getMath(), *a, {sb, s[1]}, batch, shapeOf(op.getRhs())[2]);
   if (takesGemv(problem, m, arch))
     return printGemv(
         op.getLhs(), *a, {sb, s[1], s[2]}, *b,
@@ -182,21 +183,22 @@ void AnchorPrinter::printMapped(Value lhs, const Operand &rows, std::array<int64
                              {"WeightsConstant", constant[panels.argument]}})
     out.set(name, value);
   setTile(out, problem, tile);
-  // One box takes the rows of a stage, of as many groups of 64 k as it has. A group that is not full is a line cut short.
+  // One box takes the rows of a stage, of as many lines of k as it has. A line that is not full is cut short.
   Type element = cast<RankedTensorType>(lhs.getType()).getElementType();
-  bool isWhole = k % 64 == 0;
+  int64_t line = mappedLine(rows.bytes);
+  bool isWhole = k % line == 0;
   maps.push_back({rows.argument,
                   element,
                   rows.view.offset,
-                  {isWhole ? 64 : k, m, isWhole ? k / 64 : 1, batch},
-                  {strides[1], 64, batch == 1 ? strides[1] * m : strides[0]},
-                  {64, tile.bm, isWhole ? tile.bk / 64 : 1, 1}});
+                  {isWhole ? line : k, m, isWhole ? k / line : 1, batch},
+                  {strides[1], line, batch == 1 ? strides[1] * m : strides[0]},
+                  {line, tile.bm, isWhole ? tile.bk / line : 1, 1}});
   maps.push_back({panels.argument,
                   element,
                   panels.view.offset,
                   {panel, k, int64_t(divideCeil(n, panel))},
                   {panel, panel * k},
-                  {64, tile.bk, 1}});
+                  {line, tile.bk, 1}});
   header = "ogc/gemm.cuh";
   config = out.str();
   call = "ogc::gemm<" + kernel.getSymName().str() + "_Config>(m0, m1, " + epilogue.construct + ");";
@@ -299,7 +301,7 @@ LogicalResult AnchorPrinter::printConv(kern::ConvOp op) {
   auto isZero = [](int64_t x) { return x == 0; };
   bool isPixelwise = !op.getScale() && problem.k == in[3] && llvm::all_of(op.getStrides(), isOne) &&
                      llvm::all_of(op.getPads(), isZero) && s[1] == s[2] * in[2];
-  problem.isMappable = isPixelwise && isMappable(op.getInput(), *x, {sb, s[2]}, in[0], panel);
+  problem.isMappable = isPixelwise && isMappable(op.getInput(), op.getMath(), *x, {sb, s[2]}, in[0], panel);
   TileChoice tile = chooseTile(problem, arch, name, tuning);
   if (tile.engine == Engine::TensorMaps) {
     printMapped(op.getInput(), *x, {sb, s[2]}, *filter, panel, problem, tile);

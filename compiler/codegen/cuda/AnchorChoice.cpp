@@ -31,7 +31,7 @@ static bool fitsShared(int64_t bytes, const LaunchPolicy &policy, CudaArch arch)
 
 int TileChoice::sharedBytes(const TileProblem &problem) const {
   if (engine == Engine::TensorMaps)
-    return mappedSharedBytes(*this);
+    return mappedSharedBytes(*this, problem.bytes);
   int a = bm * (bk * problem.bytes + 16);
   int b = problem.transposed ? bn * (bk * problem.bytes + 16) : bk * (bn + 8) * problem.bytes;
   if (engine == Engine::Warpgroups) {

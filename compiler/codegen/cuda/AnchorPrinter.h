@@ -9,6 +9,7 @@
 #include "compiler/analysis/StridedView.h"
 #include "compiler/codegen/cuda/AnchorChoice.h"
 #include "compiler/codegen/cuda/Epilogue.h"
+#include "compiler/codegen/cuda/MappedTile.h"
 #include "compiler/codegen/cuda/PulledOperands.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -84,11 +85,13 @@ private:
   /// A product of rows, `strides` apart (batch, m), and panels of `panel` columns, whose operands are tensor maps.
   void printMapped(mlir::Value lhs, const Operand &rows, std::array<int64_t, 2> strides, const Operand &panels, int64_t panel,
                    const TileProblem &problem, const TileChoice &tile);
-  /// True where printMapped takes the operands: lines of 16-byte units, none of them repeated.
-  bool isMappable(mlir::Value lhs, const Operand &rows, std::array<int64_t, 2> strides, int64_t batch, int64_t panel) const {
+  /// True where printMapped takes the operands: lines of 16-byte units, none of them repeated; f32 rounded to tf32.
+  bool isMappable(mlir::Value lhs, kern::MathMode math, const Operand &rows, std::array<int64_t, 2> strides, int64_t batch,
+                  int64_t panel) const {
     mlir::Type element = llvm::cast<mlir::RankedTensorType>(lhs.getType()).getElementType();
-    return (element.isF16() || element.isBF16()) && rows.vector(1, strides) == 8 && strides[1] > 0 &&
-           (batch == 1 || strides[0] > 0) && panel % 64 == 0;
+    bool hasType = element.isF16() || element.isBF16() || (element.isF32() && math == kern::MathMode::TF32);
+    return hasType && rows.vector(1, strides) * rows.bytes == 16 && strides[1] > 0 && (batch == 1 || strides[0] > 0) &&
+           panel % mappedLine(rows.bytes) == 0;
   }
   mlir::LogicalResult printDepthwise(kern::DepthwiseConvOp op);
   mlir::LogicalResult printAttention(kern::AttentionOp op);

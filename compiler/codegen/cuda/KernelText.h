@@ -35,7 +35,7 @@ struct LaunchShape {
 /// first; `strides` leaves out that of the first, which is one.
 struct TensorMap {
   unsigned argument = 0;
-  mlir::Type element; ///< f16 or bf16
+  mlir::Type element; ///< f16, bf16, or f32, which the copy rounds to tf32
   int64_t offset = 0;
   llvm::SmallVector<int64_t, 5> extents, strides;
   llvm::SmallVector<int64_t, 5> box;

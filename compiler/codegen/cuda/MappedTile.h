@@ -15,9 +15,11 @@ struct TimedTile {
   TileChoice tile;
 };
 
+/// Elements of a line of the swizzle, which is what a box is wide.
+constexpr int64_t mappedLine(int bytes) { return 128 / bytes; }
 /// True where operands and machine allow tensor maps.
 bool takesTensorMaps(const TileProblem &problem, CudaArch arch);
-int mappedSharedBytes(const TileChoice &tile);
+int mappedSharedBytes(const TileChoice &tile, int bytes);
 /// True for tiles of Engine::TensorMaps that the template can run.
 bool isLegalMapped(const TileChoice &tile, const TileProblem &problem, CudaArch arch);
 /// Worthwhile tiles for the problem, in no order.

@@ -41,7 +41,7 @@ inline constexpr int kGranularityMinimum = 0;
 inline constexpr unsigned kStreamNonBlocking = 1, kEventDisableTiming = 2;
 inline constexpr int kCaptureModeThreadLocal = 1, kCaptureModeRelaxed = 2, kCaptureStatusNone = 0;
 inline constexpr int kLaunchAttributeClusterDimension = 4;
-inline constexpr int kTensorMapFloat16 = 6, kTensorMapBfloat16 = 9; // CUtensorMapDataType
+inline constexpr int kTensorMapFloat16 = 6, kTensorMapBfloat16 = 9, kTensorMapTfloat32 = 11; // CUtensorMapDataType
 inline constexpr int kTensorMapInterleaveNone = 0, kTensorMapPromotion256 = 3, kTensorMapFillZero = 0;
 inline constexpr unsigned char kPortProgrammatic = 1, kDependencyProgrammatic = 1;
 

@@ -8,12 +8,16 @@ namespace {
 /// CUtensorMapSwizzle.
 int swizzleOf(uint32_t bytes) { return bytes == 128 ? 3 : bytes == 64 ? 2 : bytes == 32 ? 1 : 0; }
 
+/// CUtensorMapDataType. f32 is what products by tf32 read: it is rounded on its way to shared memory.
+int elementOf(fb::DataType type) {
+  return type == fb::DataType::BF16 ? kTensorMapBfloat16 : type == fb::DataType::F32 ? kTensorMapTfloat32 : kTensorMapFloat16;
+}
+
 Status encode(const DriverApi &api, const fb::TensorMap &map, CUdeviceptr argument, TensorMapValue &out) {
   constexpr uint32_t elementStrides[5] = {1, 1, 1, 1, 1};
-  OGC_CUDA(api, cuTensorMapEncodeTiled, &out, map.type() == fb::DataType::BF16 ? kTensorMapBfloat16 : kTensorMapFloat16,
-           map.extents()->size(), devicePointer(argument + map.offset_bytes()), map.extents()->data(),
-           map.strides_bytes()->data(), map.box()->data(), elementStrides, kTensorMapInterleaveNone,
-           swizzleOf(map.swizzle_bytes()), kTensorMapPromotion256, kTensorMapFillZero);
+  OGC_CUDA(api, cuTensorMapEncodeTiled, &out, elementOf(map.type()), map.extents()->size(),
+           devicePointer(argument + map.offset_bytes()), map.extents()->data(), map.strides_bytes()->data(), map.box()->data(),
+           elementStrides, kTensorMapInterleaveNone, swizzleOf(map.swizzle_bytes()), kTensorMapPromotion256, kTensorMapFillZero);
   return Status();
 }
 

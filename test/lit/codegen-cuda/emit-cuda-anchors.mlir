@@ -18,6 +18,11 @@
 // CHECK: // kernel odd:
 // CHECK-NEXT: // kernel pixels:
 // CHECK-NEXT: //   tensor map of argument 0: offset 0, extents [64, 784, 2, 2], strides [128, 64, 100352], box [64, {{[0-9]+}}, {{[12]}}, 1]
+// CHECK: // kernel rounded:
+// CHECK-NEXT: //   tensor map of argument 0: offset 0, extents [32, 197, 24, 1], strides [768, 32, 151296], box [32, {{[0-9]+}}, {{[1-4]}}, 1]
+// CHECK-NEXT: //   tensor map of argument 1: offset 0, extents [32, 768, 3], strides [32, 24576], box [32, {{[0-9]+}}, 1]
+// CHECK-NEXT: // kernel exact:
+// CHECK-NOT: tensor map
 // CHECK: #include "ogc/attention.cuh"
 // CHECK: #include "ogc/gemm.cuh"
 
@@ -211,6 +216,22 @@ kern.kernel @pixels attributes {schedule = #kern.schedule<conv>, ogc.constant_ar
   %acc = kern.conv %x, %w {kernel = array<i64: 1,1>, strides = array<i64: 1,1>, dilations = array<i64: 1,1>, pads = array<i64: 0,0,0,0>} : (tensor<2x28x28x128xf16>, tensor<8x128x64xf16>) -> tensor<2x28x28x512xf32>
   kern.yield %acc : tensor<2x28x28x512xf32>
 } loc("pixels (Conv)")
+
+// f32 is copied through tensor maps where products may round it to tf32. A line of a box is 32 elements, which panels of 32 columns have.
+// CHECK: struct rounded_Config : ogc::GemmDefaults {
+// CHECK-NEXT: using Element = float;
+// CHECK-NEXT: enum { {{.*}}P = 32, {{.*}}Engine = 2,
+kern.kernel @rounded attributes {schedule = #kern.schedule<matmul>, ogc.constant_args = array<i64: 1>} {
+^bb0(%x: tensor<1x197x768xf32>, %w: tensor<3x768x32xf32>):
+  %acc = kern.matmul %x, %w {packed, math = #kern.math<tf32>} : (tensor<1x197x768xf32>, tensor<3x768x32xf32>) -> tensor<1x197x96xf32>
+  kern.yield %acc : tensor<1x197x96xf32>
+} loc("rounded (MatMul)")
+kern.kernel @exact attributes {schedule = #kern.schedule<matmul>, ogc.constant_args = array<i64: 1>} {
+^bb0(%x: tensor<1x197x768xf32>, %w: tensor<3x768x32xf32>):
+  %acc = kern.matmul %x, %w {packed} : (tensor<1x197x768xf32>, tensor<3x768x32xf32>) -> tensor<1x197x96xf32>
+  kern.yield %acc : tensor<1x197x96xf32>
+} loc("exact (MatMul)")
+
 // One query over a cache that is stored in f32: lanes hold the keys; the rotated query and the new rows come from a functor, which also
 // stores the new key.
 // CHECK: struct step_Config : ogc::DecodeDefaults {

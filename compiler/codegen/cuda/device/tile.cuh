@@ -268,10 +268,10 @@ template <class C, class S> struct WarpProduct {
           for (int q = 0; q < 4; ++q) {
 #pragma unroll
             for (int i = 0; i < S::MI; ++i)
-              a[i][q] = toTf32(__uint_as_float(a[i][q]));
+              a[i][q] = operandTf32(a[i][q]);
 #pragma unroll
             for (int j = 0; j < S::NI / 2; ++j)
-              b[j][q] = toTf32(__uint_as_float(b[j][q]));
+              b[j][q] = operandTf32(b[j][q]);
           }
         }
 #pragma unroll

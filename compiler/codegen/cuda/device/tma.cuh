@@ -5,7 +5,10 @@
 // what has arrived. They meet at barriers in shared memory, one a stage, not at barriers of the block.
 //
 // The roles of wgmma's operands are exchanged: its 64 rows are columns of the result, which come in panels of 64, and its columns
-// are rows of the result. So a tile has any multiple of eight rows: 197 rows are three tiles of 72. f16 and bf16 only.
+// are rows of the result. So a tile has any multiple of eight rows: 197 rows are three tiles of 72.
+//
+// f16, bf16, and f32 by tf32. Of four-byte operands in shared memory wgmma wants k to be the fastest dimension: rows have it,
+// panels do not. So f32 weights go from shared memory through registers to the tensor cores, without another layout for them.
 //
 // Partial sums of a cluster go to the rank that owns the rows.
 //
@@ -69,8 +72,10 @@ template <class C, int M_, int N_, int K_> struct TmaTile {
     Consumers = 128 * WN * WK,
     Threads = Consumers + 32,
     NI = BM / 8,
-    ABytes = BM * BK * 2,
-    BBytes = BN * BK * 2,
+    Span = 128 / sizeof(T), // elements of a line of the swizzle
+    KS = 32 / sizeof(T),    // depth of one product
+    ABytes = BM * BK * (int)sizeof(T),
+    BBytes = BN * BK * (int)sizeof(T),
     StageBytes = ABytes + BBytes,
     LdR = BN + 4, // consecutive rows of a fragment lie in different banks
     SlotBytes = BM * LdR * 4,
@@ -87,8 +92,8 @@ template <class C, int M_, int N_, int K_> struct TmaTile {
     Vectors = RowsOut * PerRow,
     Steps = (Vectors + Consumers - 1) / Consumers
   };
-  static_assert(sizeof(T) == 2 && BM % 8 == 0 && BM <= 256 && BN == 64 * WN && BK % 64 == 0 && BK <= 256 && C::WM == 1 &&
-                    BK / 16 % WK == 0 && C::P % 64 == 0,
+  static_assert(BM % 8 == 0 && BM <= 256 && BN == 64 * WN && BK % Span == 0 && BK <= 256 && C::WM == 1 && BK / KS % WK == 0 &&
+                    C::P % Span == 0,
                 "shape of a tile of tensor maps");
   static_assert(Resident || Stages >= 3, "a ring that turns has at least three stages");
   static_assert(BM % Split == 0 && N % V == 0 && BN % V == 0, "tile does not divide into epilogue vectors or cluster ranks");
@@ -133,51 +138,100 @@ template <class C, class S> struct BoxLoader {
 
   __device__ __forceinline__ unsigned full(int stage) const { return base + S::BarrierOffset + stage * 8; }
   __device__ __forceinline__ unsigned empty(int stage) const { return base + S::BarrierOffset + (S::Stages + stage) * 8; }
-  /// Rows lie as [K / 64, M, 64] in their map: one box takes all of a stage. Where 64 does not divide K, as [K, M].
+  /// Rows lie as [K / Span, M, Span] in their map: one box takes all of a stage. Where Span does not divide K, as [K, M].
   __device__ __forceinline__ void loadRows(int stage, int tile) const {
     int k = (first + tile) * S::BK;
-    if constexpr (S::K % 64 == 0)
-      copyBox(base + stage * S::StageBytes, rows, 0, m0, k / 64, batch, full(stage));
+    if constexpr (S::K % S::Span == 0)
+      copyBox(base + stage * S::StageBytes, rows, 0, m0, k / S::Span, batch, full(stage));
     else
 #pragma unroll
-      for (int part = 0; part < S::BK / 64; ++part)
-        copyBox(base + stage * S::StageBytes + part * S::BM * 128, rows, k + part * 64, m0, 0, batch, full(stage));
+      for (int part = 0; part < S::BK / S::Span; ++part)
+        copyBox(base + stage * S::StageBytes + part * S::BM * 128, rows, k + part * S::Span, m0, 0, batch, full(stage));
   }
   __device__ __forceinline__ void loadWeights(int stage, int tile) const {
 #pragma unroll
-    for (int part = 0; part < S::WN; ++part) {
-      int n = n0 + part * 64;
+    for (int part = 0; part < S::BN / S::Span; ++part) {
+      int n = n0 + part * S::Span;
       copyBox(base + stage * S::StageBytes + S::ABytes + part * S::BK * 128, weights, n % C::P, (first + tile) * S::BK, n / C::P,
               full(stage));
     }
   }
 };
 
+/// The column of the result, of 64, that is row `row` of this warp's 16 rows of wgmma: any order will do. f32: one in which the
+/// two rows of a thread are neighbours, and a warp reads a fragment without bank conflicts.
+template <class T> __device__ __forceinline__ int columnOf(int warp, int row) {
+  if constexpr (sizeof(T) == 2)
+    return warp * 16 + row;
+  return (row >> 3) | (row & 1) << 1 | (row >> 2 & 1) << 2 | (warp & 1) << 3 | (row >> 1 & 1) << 4 | warp >> 1 << 5;
+}
+
+/// Columns of f32 weights, k to k + 7, as the first operand of a product: this thread's columns (see columnOf) at k + lane % 4
+/// and four further on. `weights` is two boxes of [BK, 32], swizzled.
+template <class S> __device__ __forceinline__ void loadFragment(unsigned (&to)[4], unsigned weights, int k) {
+  int lane = threadIdx.x & 31, row = lane & 3, column = columnOf<float>(threadIdx.x >> 5 & 3, lane >> 2);
+  unsigned line = weights + column / 32 * (S::BK * 128) + row * 128 + column % 4 * 4, unit = column / 4 % 8;
+  loadShared2(to[0], to[1], line + ((unit ^ row) << 4) + k * 128);
+  loadShared2(to[2], to[3], line + ((unit ^ row ^ 4) << 4) + (k + 4) * 128);
+}
+
+/// Tells that the products of the stage before `t` are done: its place is free.
+template <class S> __device__ __forceinline__ void freeStageBefore(unsigned empty, int t, bool signals) {
+  if (t > 0 && signals)
+    barrierArrive(empty + (t - 1) % S::Stages * 8);
+}
+
 /// Products of one warpgroup over the stages as they arrive.
 template <class C, class S>
 __device__ __forceinline__ void multiplyStages(float (&acc)[S::NI][4], unsigned base, int tiles, int wn, int wk, bool signals) {
   using T = typename C::Element;
+  constexpr int Steps = S::BK / S::KS / S::WK; // of this warpgroup in a stage
   unsigned full = base + S::BarrierOffset, empty = full + S::Stages * 8;
+  int t = 0; // there is a first stage: ptxas lets products overlap only where it sees that
 #pragma unroll 1
-  for (int t = 0; t < tiles; ++t) {
+  do {
     int stage = S::Resident ? t : t % S::Stages;
     barrierWait(full + stage * 8, S::Resident ? 0 : t / S::Stages & 1);
-    unsigned rows = base + stage * S::StageBytes, weights = rows + S::ABytes + wn * (S::BK * 128);
-    wideFence();
+    unsigned rows = base + stage * S::StageBytes, weights = rows + S::ABytes + wn * (S::BK * 64 * (int)sizeof(T));
+    auto rowsAt = [&](int step) {
+      int k = (step * S::WK + wk) * S::KS;
+      return wideDescriptor(rows + k / S::Span * (S::BM * 128) + k % S::Span * (int)sizeof(T), 16, 1024, 128);
+    };
+    if constexpr (sizeof(T) == 2) {
+      wideFence();
 #pragma unroll
-    for (int step = 0; step < S::BK / 16 / S::WK; ++step) {
-      int k = (step * S::WK + wk) * 16;
-      unsigned long long a = wideDescriptor(weights + k * 128, 16, 1024, 128);
-      unsigned long long b = wideDescriptor(rows + k / 64 * (S::BM * 128) + k % 64 * 2, 16, 1024, 128);
-      WideMma<T, S::NI, 1, 0>::run(acc, a, b);
+      for (int step = 0; step < Steps; ++step) {
+        unsigned long long a = wideDescriptor(weights + (step * S::WK + wk) * 16 * 128, 16, 1024, 128);
+        WideMma<T, S::NI, 1, 0>::run(acc, a, rowsAt(step));
+      }
+      wideCommit();
+      if constexpr (!S::Resident) {
+        wideWait<1>();
+        freeStageBefore<S>(empty, t, signals);
+      }
+    } else {
+      // Two sets of registers in turn: one is loaded while the other is multiplied. Over all stages, so a stage has an even
+      // number.
+      constexpr int Group = Steps % 8 == 0 ? 4 : Steps % 6 == 0 ? 3 : Steps % 4 == 0 ? 2 : 1;
+      static_assert(Steps % (2 * Group) == 0, "steps of a stage in an even number of groups");
+      unsigned fragments[2][Group][4];
+#pragma unroll
+      for (int group = 0; group < Steps / Group; ++group) {
+#pragma unroll
+        for (int i = 0; i < Group; ++i)
+          loadFragment<S>(fragments[group & 1][i], weights, ((group * Group + i) * S::WK + wk) * S::KS);
+        wideFence();
+#pragma unroll
+        for (int i = 0; i < Group; ++i)
+          WideMma<float, S::NI, 0, 0>::run(acc, fragments[group & 1][i], rowsAt(group * Group + i));
+        wideCommit();
+        wideWait<1>(); // the group before this one is done
+        if constexpr (!S::Resident)
+          if (group == 0)
+            freeStageBefore<S>(empty, t, signals);
+      }
     }
-    wideCommit();
-    if constexpr (!S::Resident) { // the products of the stage before this one are done: its place is free
-      wideWait<1>();
-      if (t > 0 && signals)
-        barrierArrive(empty + (t - 1) % S::Stages * 8);
-    }
-  }
+  } while (++t < tiles);
   wideFinish(acc);
 }
 
@@ -236,12 +290,14 @@ __device__ __forceinline__ void consumeTile(unsigned char *shared, unsigned base
   if constexpr (C::Trigger == 2)
     launchDependents();
   consumersMeet<S::Consumers>(); // all have read the stages, whose memory takes the sums now
-  float *slot = reinterpret_cast<float *>(shared) + wk * (S::SlotBytes / 4) + wn * 64 + (warp & 3) * 16 + (lane >> 2);
+  float *slot = reinterpret_cast<float *>(shared) + wk * (S::SlotBytes / 4) + wn * 64;
+  int column = columnOf<typename C::Element>(warp & 3, lane >> 2),
+      next = columnOf<typename C::Element>(warp & 3, 8 + (lane >> 2));
 #pragma unroll
   for (int j = 0; j < S::NI; ++j)
 #pragma unroll
     for (int q = 0; q < 4; ++q)
-      slot[(j * 8 + (lane & 3) * 2 + (q & 1)) * S::LdR + (q >> 1) * 8] = acc[j][q];
+      slot[(j * 8 + (lane & 3) * 2 + (q & 1)) * S::LdR + (q < 2 ? column : next)] = acc[j][q];
   const float *partial = reinterpret_cast<const float *>(shared);
   if constexpr (S::Split > 1) {
     // each rank owns BM / Split rows: send every row, summed over this block's warpgroups, to its owner
@@ -292,7 +348,8 @@ __device__ __forceinline__ void runTma(const TensorMap &rows, const TensorMap &w
                                        const Epilogue &epilogue) {
   unsigned char *shared = sharedBase();
   unsigned base = sharedAddress(shared);
-  int first = rank * S::SliceK, tiles = most(0, least(S::SliceK, S::TilesK - first)), ahead = least(tiles, S::Stages);
+  // A rank that has no work multiplies a stage of zeros, which lies outside of the maps.
+  int first = rank * S::SliceK, tiles = most(1, least(S::SliceK, S::TilesK - first)), ahead = least(tiles, S::Stages);
   BoxLoader<C, S> loader{rows, weights, base, first, batch, m0, n0};
   bool feeds = threadIdx.x == S::Consumers;
   if constexpr (C::Trigger == 0)

@@ -1,6 +1,7 @@
 //===- wgmma.cuh - products of four warps (sm_90a) ------------------------===//
 //
-// acc (64 x N) += A (64 x 16) * B (16 x N), both operands in shared memory, given by descriptors; f16 and bf16.
+// acc (64 x N) += A (64 x 16) * B (16 x N), both operands in shared memory, given by descriptors; f16 and bf16. The same with
+// depth 8 for f32, whose products are tf32, with A in registers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OGC_DEVICE_WGMMA_CUH
@@ -44,7 +45,8 @@ __device__ __forceinline__ unsigned long long wideDescriptor(unsigned address, i
              << 62;
 }
 
-/// acc (64 x 8 NI, as this thread's part) += A * B. TransposeA: m is the fastest dimension of A; TransposeB: n that of B.
+/// acc (64 x 8 NI, as this thread's part) += A * B. TransposeA: m is the fastest dimension of A; TransposeB: n that of B; neither
+/// for float.
 template <class T, int NI, int TransposeA, int TransposeB> struct WideMma;
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -123,42 +125,54 @@ template <class T, int NI, int TransposeA, int TransposeB> struct WideMma;
                    : "l"(descA), "l"(descB), "n"(TransposeA), "n"(TransposeB));                                                  \
     }                                                                                                                            \
   };
-// The operands behind the accumulators: descriptors, then transpositions.
-#define OGC_WIDE(width, ni, a, b, ta, tb) OGC_WIDE_TYPE(f16, width, ni, a, b, ta, tb) OGC_WIDE_TYPE(bf16, width, ni, a, b, ta, tb)
-OGC_WIDE(8, 1, 4, 5, 6, 7)
-OGC_WIDE(16, 2, 8, 9, 10, 11)
-OGC_WIDE(24, 3, 12, 13, 14, 15)
-OGC_WIDE(32, 4, 16, 17, 18, 19)
-OGC_WIDE(40, 5, 20, 21, 22, 23)
-OGC_WIDE(48, 6, 24, 25, 26, 27)
-OGC_WIDE(56, 7, 28, 29, 30, 31)
-OGC_WIDE(64, 8, 32, 33, 34, 35)
-OGC_WIDE(72, 9, 36, 37, 38, 39)
-OGC_WIDE(80, 10, 40, 41, 42, 43)
-OGC_WIDE(88, 11, 44, 45, 46, 47)
-OGC_WIDE(96, 12, 48, 49, 50, 51)
-OGC_WIDE(104, 13, 52, 53, 54, 55)
-OGC_WIDE(112, 14, 56, 57, 58, 59)
-OGC_WIDE(120, 15, 60, 61, 62, 63)
-OGC_WIDE(128, 16, 64, 65, 66, 67)
-OGC_WIDE(136, 17, 68, 69, 70, 71)
-OGC_WIDE(144, 18, 72, 73, 74, 75)
-OGC_WIDE(152, 19, 76, 77, 78, 79)
-OGC_WIDE(160, 20, 80, 81, 82, 83)
-OGC_WIDE(168, 21, 84, 85, 86, 87)
-OGC_WIDE(176, 22, 88, 89, 90, 91)
-OGC_WIDE(184, 23, 92, 93, 94, 95)
-OGC_WIDE(192, 24, 96, 97, 98, 99)
-OGC_WIDE(200, 25, 100, 101, 102, 103)
-OGC_WIDE(208, 26, 104, 105, 106, 107)
-OGC_WIDE(216, 27, 108, 109, 110, 111)
-OGC_WIDE(224, 28, 112, 113, 114, 115)
-OGC_WIDE(232, 29, 116, 117, 118, 119)
-OGC_WIDE(240, 30, 120, 121, 122, 123)
-OGC_WIDE(248, 31, 124, 125, 126, 127)
-OGC_WIDE(256, 32, 128, 129, 130, 131)
+#define OGC_WIDE_TF32(width, ni, a0, a1, a2, a3, b)                                                                              \
+  template <> struct WideMma<float, ni, 0, 0> {                                                                                  \
+    static __device__ __forceinline__ void run(float (&c)[ni][4], const unsigned (&a)[4], unsigned long long descB) {            \
+      asm volatile("wgmma.mma_async.sync.aligned.m64n" #width "k8.f32.tf32.tf32 {" OGC_R##ni "}, {%" #a0 ",%" #a1 ",%" #a2       \
+                                                                                             ",%" #a3 "}, %" #b ", 1, 1, 1;"     \
+                   : OGC_C##ni                                                                                                   \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(descB));                                                    \
+    }                                                                                                                            \
+  };
+// The operands behind the accumulators: descriptors, then transpositions; or registers, then a descriptor.
+#define OGC_WIDE(width, ni, a, b, ta, tb, last)                                                                                  \
+  OGC_WIDE_TYPE(f16, width, ni, a, b, ta, tb)                                                                                    \
+  OGC_WIDE_TYPE(bf16, width, ni, a, b, ta, tb) OGC_WIDE_TF32(width, ni, a, b, ta, tb, last)
+OGC_WIDE(8, 1, 4, 5, 6, 7, 8)
+OGC_WIDE(16, 2, 8, 9, 10, 11, 12)
+OGC_WIDE(24, 3, 12, 13, 14, 15, 16)
+OGC_WIDE(32, 4, 16, 17, 18, 19, 20)
+OGC_WIDE(40, 5, 20, 21, 22, 23, 24)
+OGC_WIDE(48, 6, 24, 25, 26, 27, 28)
+OGC_WIDE(56, 7, 28, 29, 30, 31, 32)
+OGC_WIDE(64, 8, 32, 33, 34, 35, 36)
+OGC_WIDE(72, 9, 36, 37, 38, 39, 40)
+OGC_WIDE(80, 10, 40, 41, 42, 43, 44)
+OGC_WIDE(88, 11, 44, 45, 46, 47, 48)
+OGC_WIDE(96, 12, 48, 49, 50, 51, 52)
+OGC_WIDE(104, 13, 52, 53, 54, 55, 56)
+OGC_WIDE(112, 14, 56, 57, 58, 59, 60)
+OGC_WIDE(120, 15, 60, 61, 62, 63, 64)
+OGC_WIDE(128, 16, 64, 65, 66, 67, 68)
+OGC_WIDE(136, 17, 68, 69, 70, 71, 72)
+OGC_WIDE(144, 18, 72, 73, 74, 75, 76)
+OGC_WIDE(152, 19, 76, 77, 78, 79, 80)
+OGC_WIDE(160, 20, 80, 81, 82, 83, 84)
+OGC_WIDE(168, 21, 84, 85, 86, 87, 88)
+OGC_WIDE(176, 22, 88, 89, 90, 91, 92)
+OGC_WIDE(184, 23, 92, 93, 94, 95, 96)
+OGC_WIDE(192, 24, 96, 97, 98, 99, 100)
+OGC_WIDE(200, 25, 100, 101, 102, 103, 104)
+OGC_WIDE(208, 26, 104, 105, 106, 107, 108)
+OGC_WIDE(216, 27, 108, 109, 110, 111, 112)
+OGC_WIDE(224, 28, 112, 113, 114, 115, 116)
+OGC_WIDE(232, 29, 116, 117, 118, 119, 120)
+OGC_WIDE(240, 30, 120, 121, 122, 123, 124)
+OGC_WIDE(248, 31, 124, 125, 126, 127, 128)
+OGC_WIDE(256, 32, 128, 129, 130, 131, 132)
 #undef OGC_WIDE
 #undef OGC_WIDE_TYPE
+#undef OGC_WIDE_TF32
 #undef OGC_ACC
 #undef OGC_R1
 #undef OGC_C1
@@ -226,7 +240,7 @@ OGC_WIDE(256, 32, 128, 129, 130, 131)
 #undef OGC_C32
 #else
 template <class T, int NI, int TransposeA, int TransposeB> struct WideMma {
-  static __device__ __forceinline__ void run(float (&)[NI][4], unsigned long long, unsigned long long) {
+  template <class A> static __device__ __forceinline__ void run(float (&)[NI][4], const A &, unsigned long long) {
 #if defined(__CUDA_ARCH__)
     static_assert(NI < 0, "warpgroup products need code for sm_90a");
 #endif
