@@ -2,6 +2,7 @@
 #include "compiler/codegen/cuda/AnchorPrinter.h"
 
 using namespace mlir;
+using llvm::alignTo;
 using llvm::divideCeil;
 
 namespace ogc::codegen {
@@ -25,11 +26,58 @@ FailureOr<PulledOperands> AnchorPrinter::printAttentionOperands(kern::AttentionO
 
 AttentionProblem AnchorPrinter::problemOf(kern::AttentionOp op) {
   ArrayRef<int64_t> query = shapeOf(op.getQuery()), key = shapeOf(op.getKey());
-  return {query[1] * (query[2] / key[2]), key[0] * key[2], key[1], query[3], shapeOf(op.getValue())[3],
-          elementBytes(op.getQuery())};
+  return {query[1] * (query[2] / key[2]), key[0] * key[2],  key[1], query[3], shapeOf(op.getValue())[3],
+          elementBytes(op.getQuery()),    query[2] / key[2]};
 }
 
 int64_t AnchorPrinter::newRowsOf(kern::AttentionOp op) { return op.getNewKey() ? shapeOf(op.getNewKey())[1] : 0; }
+
+/// True where a tensor map can describe [batch, rows, heads, columns]: lines of 16-byte units, no dimension repeated.
+static bool isRowMappable(const Operand &operand, ArrayRef<int64_t> shape) {
+  ArrayRef<int64_t> strides = operand.view.strides;
+  SmallVector<int64_t> moves;
+  for (size_t dim = 0; dim < 3; ++dim)
+    if (shape[dim] > 1)
+      moves.push_back(strides[dim]);
+  return (shape[3] == 1 || strides[3] == 1) && operand.vector(1, moves) * operand.bytes == 16 &&
+         llvm::all_of(moves, [](int64_t stride) { return stride > 0; });
+}
+
+/// A dimension of extent one needs a stride that a tensor map takes all the same: that of a dense tensor.
+static TensorMap rowsOfHeads(const Operand &operand, ArrayRef<int64_t> shape, ArrayRef<int64_t> strides, Type element,
+                             std::array<int64_t, 2> box) {
+  int64_t b = shape[0], s = shape[1], h = shape[2], d = shape[3];
+  int64_t head = h == 1 ? alignTo(d, 8) : strides[2], row = s == 1 ? head * h : strides[1];
+  return {operand.argument,       element, operand.view.offset, {d, h, s, b}, {head, row, b == 1 ? row * s : strides[0]},
+          {64, box[0], box[1], 1}};
+}
+
+bool AnchorPrinter::printMappedAttention(kern::AttentionOp op, ArrayRef<const Operand *> views, const AttentionProblem &problem,
+                                         const std::string &name, const std::string &bias,
+                                         llvm::function_ref<void(Config &)> setShared) {
+  std::optional<MappedAttentionChoice> choice = chooseMappedAttention(problem, arch, "mapped_attention " + name, tuning);
+  if (!choice)
+    return false;
+  Config out(kernel.getSymName().str() + "_Config", "MappedAttentionDefaults", elementName(op.getQuery()));
+  int64_t sharedBytes = choice->sharedBytes(problem), rows = choice->blockRows() / problem.heads,
+          keyRows = alignTo(problem.keys, 16);
+  setMembers(
+      out, {{"WQ", choice->warpsQ}, {"WT", choice->warpsT}, {"SharedBytes", sharedBytes}, {"Trigger", int64_t(choice->trigger)}});
+  setShared(out);
+  Type element = cast<RankedTensorType>(op.getQuery().getType()).getElementType();
+  auto addMap = [&](const Operand &operand, Value value, std::array<int64_t, 2> box) {
+    maps.push_back(rowsOfHeads(operand, shapeOf(value), operand.view.strides, element, box));
+  };
+  addMap(*views[0], op.getQuery(), {problem.heads, rows});
+  addMap(*views[1], op.getKey(), {1, keyRows});
+  addMap(*views[2], op.getValue(), {1, keyRows});
+  setLaunch(divideCeil(problem.rows, choice->blockRows()) * problem.groups, choice->threads(), 1, sharedBytes, *choice);
+  header = "ogc/mapped_attention.cuh";
+  config = out.str();
+  call = "ogc::mappedAttention<" + kernel.getSymName().str() + "_Config>(m0, m1, m2, " + bias + ", " +
+         types.literal(op.getScaleAttr()) + ", " + epilogue.construct + ");";
+  return true;
+}
 
 LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
   std::optional<Operand> q = resolve(op.getQuery()), k = resolve(resolveStoredView(op.getKey())),
@@ -56,6 +104,31 @@ LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
                      join({problem.rows, problem.groups, problem.keys, problem.d, problem.dv}) +
                      (op.getCausal() ? " causal" : "") + (bias ? " bias" : "") + (newRows ? " cache" : "");
   bool isDecode = vecK * k->bytes == 16 && vecV * v->bytes == 16 && takesDecode(problem, newRows, arch);
+  auto setStrides = [&](Config &out, StringRef prefix, ArrayRef<StringRef> names, ArrayRef<int64_t> strides) {
+    for (auto [name, stride] : llvm::zip_equal(names, strides))
+      out.set((prefix + name).str(), stride);
+  };
+  auto setShared = [&](Config &out) { // what all forms have
+    out.use("BiasElement", bias ? elementName(op.getBias()) : elementName(op.getQuery()));
+    setMembers(out, {{"B", query[0]},
+                     {"S", query[1]},
+                     {"T", key[1]},
+                     {"H", query[2]},
+                     {"HK", key[2]},
+                     {"D", query[3]},
+                     {"DV", value[3]},
+                     {"Causal", op.getCausal()},
+                     {"V", epilogue.lanes}});
+    if (bias) {
+      out.set("HasBias", 1);
+      setStrides(out, "BiasS", {"b", "h", "s", "t"}, stridesOf(*bias, shapeOf(op.getBias()), 4));
+    }
+  };
+  std::string none = "(const " + elementName(op.getQuery()) + " *)nullptr", biasPointer = bias ? bias->pointer() : none;
+  problem.isMappable = q && newRows == 0 && elementName(k->argument) == elementName(op.getQuery()) && isRowMappable(*q, query) &&
+                       isRowMappable(*k, key) && isRowMappable(*v, value);
+  if (problem.isMappable && !isDecode && printMappedAttention(op, {&*q, &*k, &*v}, problem, name, biasPointer, setShared))
+    return success();
   std::string form = isDecode ? "decode" : "attention";
   Config out(kernel.getSymName().str() + "_Config", isDecode ? "DecodeDefaults" : "AttentionDefaults",
              elementName(op.getQuery()));
@@ -88,40 +161,21 @@ LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
   if (failed(pulled))
     return failure();
   operands = pulled->functor;
-  if (bias)
-    out.use("BiasElement", elementName(op.getBias()));
-  setMembers(out, {{"B", query[0]},
-                   {"S", query[1]},
-                   {"T", key[1]},
-                   {"H", query[2]},
-                   {"HK", key[2]},
-                   {"D", query[3]},
-                   {"DV", value[3]},
-                   {"Causal", op.getCausal()},
-                   {"PulledQuery", !q},
+  setShared(out);
+  setMembers(out, {{"PulledQuery", !q},
                    {"NewRows", newRows},
-                   {"V", epilogue.lanes},
                    {"Products", problem.bytes == 4 && op.getMath() == kern::MathMode::IEEE ? 3 : 1}});
-  auto setStrides = [&](StringRef prefix, ArrayRef<StringRef> names, ArrayRef<int64_t> strides) {
-    for (auto [name, stride] : llvm::zip_equal(names, strides))
-      out.set((prefix + name).str(), stride);
-  };
   SmallVector<int64_t> queryStrides = q ? stridesOf(*q, query, 3) : SmallVector<int64_t>(4);
-  setStrides("QS", {"b", "s", "h", "d"}, queryStrides);
+  setStrides(out, "QS", {"b", "s", "h", "d"}, queryStrides);
   out.set("VecQ", q ? q->vector(queryStrides[3], ArrayRef(queryStrides).take_front(3)) : 1);
-  setStrides("KS", {"b", "t", "h", "d"}, keyStrides);
-  setStrides("VS", {"b", "t", "h", "d"}, valueStrides);
+  setStrides(out, "KS", {"b", "t", "h", "d"}, keyStrides);
+  setStrides(out, "VS", {"b", "t", "h", "d"}, valueStrides);
   setMembers(out, {{"VecK", vecK}, {"VecV", vecV}});
-  if (bias) {
-    out.set("HasBias", 1);
-    setStrides("BiasS", {"b", "h", "s", "t"}, stridesOf(*bias, shapeOf(op.getBias()), 4));
-  }
   header = "ogc/" + form + ".cuh";
   config = out.str();
-  std::string none = "(const " + elementName(op.getQuery()) + " *)nullptr";
   call = "ogc::" + form + "<" + kernel.getSymName().str() + "_Config>(" + (q ? q->pointer() : none) + ", " + k->pointer() + ", " +
-         v->pointer() + ", " + (bias ? bias->pointer() : none) + ", " + types.literal(op.getScaleAttr()) + ", " +
-         pulled->construct + ", " + epilogue.construct + ");";
+         v->pointer() + ", " + biasPointer + ", " + types.literal(op.getScaleAttr()) + ", " + pulled->construct + ", " +
+         epilogue.construct + ");";
   return success();
 }
 

@@ -318,6 +318,49 @@ std::optional<AttentionChoice> chooseAttention(const AttentionProblem &problem, 
   return choose(tuning, std::move(name), rule, isLegal, candidates);
 }
 
+int64_t MappedAttentionChoice::sharedBytes(const AttentionProblem &problem) const {
+  constexpr int64_t span = 64; // columns of a box
+  int64_t keyRows = alignTo(problem.keys, 16), held = alignTo(problem.keys, 16 * warpsT),
+          columns = alignTo(problem.dv, 16 * warpsT);
+  int64_t keyBytes = keyRows * divideCeil(problem.d, span) * 128, valueBytes = keyRows * divideCeil(columns, span) * 128;
+  int64_t queryBytes = blockRows() * divideCeil(problem.d, span) * 128;
+  return alignTo(alignTo(queryBytes, 1024) + keyBytes, 1024) + valueBytes + blockRows() * ((held + 8) * 2 + warpsT * 8) + 16;
+}
+
+static bool isLegal(const MappedAttentionChoice &c, const AttentionProblem &problem, CudaArch arch) {
+  constexpr int64_t longestBox = 256;
+  auto isPower = [](int value) { return value >= 1 && value <= 8 && llvm::isPowerOf2_32(value); };
+  if (arch.major < 9 || !problem.isMappable || problem.bytes != 2 || problem.keys > longestBox || problem.d > 256 ||
+      problem.dv > 256 || !isPower(c.warpsQ) || !isPower(c.warpsT) || c.blockRows() % problem.heads != 0)
+    return false;
+  // Keys that the last warps do not have are read from where values lie.
+  int64_t columns = alignTo(problem.dv, 16 * c.warpsT), keyRows = alignTo(problem.keys, 16);
+  return alignTo(problem.keys, 16 * c.warpsT) - keyRows <= keyRows * divideCeil(columns, 64) &&
+         fitsShared(c.sharedBytes(problem), c, arch);
+}
+
+std::optional<MappedAttentionChoice> chooseMappedAttention(const AttentionProblem &problem, CudaArch arch, std::string name,
+                                                           Tuning &tuning) {
+  auto legal = [&](const MappedAttentionChoice &c) { return isLegal(c, problem, arch); };
+  // One warp a row tile reads each key once: better where there is more to do than runs at once. Otherwise four share the keys.
+  bool isLarge = divideCeil(problem.rows, 16) * problem.groups > 264;
+  MappedAttentionChoice rule{{}, isLarge ? 4 : 1, isLarge ? (problem.keys <= 128 ? 1 : 2) : problem.keys <= 32 ? 2 : 4};
+  while (rule.warpsQ < 4 && rule.blockRows() % problem.heads != 0)
+    rule.warpsQ *= 2;
+  while (rule.warpsT > 1 && !legal(rule))
+    rule.warpsT /= 2;
+  if (!legal(rule))
+    return std::nullopt;
+  auto candidates = [&] {
+    std::vector<MappedAttentionChoice> all;
+    for (auto [warpsQ, warpsT] : {std::array{1, 4}, {2, 4}, {1, 2}, {2, 2}, {4, 2}, {4, 1}, {1, 8}, {1, 1}})
+      if (MappedAttentionChoice choice{{}, warpsQ, warpsT}; legal(choice))
+        all.push_back(choice);
+    return all;
+  };
+  return choose(tuning, std::move(name), rule, legal, candidates);
+}
+
 int DecodeChoice::threads(const AttentionProblem &problem, int64_t newRows) const {
   constexpr int64_t mostHelpers = 128;
   return 32 * warps + static_cast<int>(std::min<int64_t>(alignTo(newRows * 2 * problem.d, 32), mostHelpers));

@@ -74,6 +74,8 @@ GemvChoice chooseGemv(const TileProblem &problem, int vecB, int64_t panel, CudaA
 struct AttentionProblem {
   int64_t rows = 1, groups = 1, keys = 1, d = 64, dv = 64;
   int bytes = 2;
+  int64_t heads = 1;       ///< query heads of a group
+  bool isMappable = false; ///< tensor maps can describe Q, K and V
 };
 
 /// `ogc::attention`.
@@ -91,6 +93,23 @@ struct AttentionChoice : LaunchPolicy {
 
 /// Nothing when no form has enough shared memory.
 std::optional<AttentionChoice> chooseAttention(const AttentionProblem &problem, CudaArch arch, std::string name, Tuning &tuning);
+
+/// `ogc::mappedAttention`.
+struct MappedAttentionChoice : LaunchPolicy {
+  int warpsQ = 1, warpsT = 4;
+
+  int blockRows() const { return 16 * warpsQ; }
+  int threads() const { return 32 * warpsQ * warpsT; }
+  int64_t sharedBytes(const AttentionProblem &problem) const;
+  template <typename Visitor> void visit(Visitor &&visit) {
+    visit("wq", warpsQ), visit("wt", warpsT);
+    visitPolicy(visit);
+  }
+};
+
+/// Nothing where tensor maps do not exist or cannot describe the operands, or the keys do not fit into shared memory.
+std::optional<MappedAttentionChoice> chooseMappedAttention(const AttentionProblem &problem, CudaArch arch, std::string name,
+                                                           Tuning &tuning);
 
 /// `ogc::decode`.
 struct DecodeChoice : LaunchPolicy {

@@ -95,6 +95,9 @@ private:
   }
   mlir::LogicalResult printDepthwise(kern::DepthwiseConvOp op);
   mlir::LogicalResult printAttention(kern::AttentionOp op);
+  /// Attention whose operands are tensor maps, if that has a form; `setShared` fills the members that all forms have.
+  bool printMappedAttention(kern::AttentionOp op, llvm::ArrayRef<const Operand *> operands, const AttentionProblem &problem,
+                            const std::string &name, const std::string &bias, llvm::function_ref<void(Config &)> setShared);
   mlir::FailureOr<PulledOperands> printAttentionOperands(kern::AttentionOp op, bool pullsQuery);
   static void setMembers(Config &out, llvm::ArrayRef<std::pair<llvm::StringRef, int64_t>> members) {
     for (auto [name, value] : members)

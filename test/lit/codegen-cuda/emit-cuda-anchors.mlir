@@ -10,7 +10,7 @@
 // CHECK: // kernel gated: grid {{[0-9]+}}, block {{[0-9]+}}, cluster {{[0-9]+}}, shared {{[0-9]+}}
 // CHECK: // kernel conv: grid {{[0-9]+}}, block {{[0-9]+}}, cluster 1, shared {{[0-9]+}}
 // CHECK: // kernel dw: grid 56, block 128, cluster 1, shared 0
-// CHECK: // kernel attn: grid 96, block 128, cluster 1, shared 39168
+// CHECK: // kernel attn: grid 120, block 256, cluster 1, shared 78336
 // CHECK: // kernel scaled: grid 8, block 256, cluster 1, shared 14976
 // CHECK-NEXT: // kernel rows:
 // CHECK-NEXT: //   tensor map of argument 0: offset 768, extents [72, 197, 1, 1], strides [2304, 64, 453888], box [64, {{[0-9]+}}, 1, 1]
@@ -162,26 +162,26 @@ kern.kernel @dw attributes {schedule = #kern.schedule<depthwise_conv>, ogc.const
   kern.yield %0 : tensor<1x28x28x72xf16>
 } loc("node dw (Conv)")
 
-// Query, key and value are slices of one buffer.
+// Query, key and value are slices of one buffer; more keys than a box of a tensor map has.
 // CHECK: struct attn_Config : ogc::AttentionDefaults {
-// CHECK: QSs = 2304, QSh = 64, QSd = 1, VecQ = 8, {{.*}}HasBias = 1, BiasSb = 0, BiasSh = 0, BiasSs = 0, BiasSt = 1
+// CHECK: HasBias = 1, BiasSb = 0, BiasSh = 0, BiasSs = 0, BiasSt = 1, {{.*}}QSs = 2304, QSh = 64, QSd = 1, VecQ = 8,
 // CHECK: ogc::storeVec(p2 + i1 * 768 +
 // CHECK: ogc::attention<attn_Config>(p0, p0 + 768, p0 + 1536, p1, 0x1p-3f, ogc::NoOperands{}, attn_Epilogue{p2});
 kern.kernel @attn attributes {schedule = #kern.schedule<attention>} {
-^bb0(%qkv: tensor<1x128x2304xf16>, %mask: tensor<1x1x1x128xf16>):
-  %5 = tensor.expand_shape %qkv [[0],[1],[2,3,4]] output_shape [1,128,3,12,64] : tensor<1x128x2304xf16> into tensor<1x128x3x12x64xf16>
-  %q = tensor.extract_slice %5[0,0,0,0,0][1,128,1,12,64][1,1,1,1,1] : tensor<1x128x3x12x64xf16> to tensor<1x128x12x64xf16>
-  %k = tensor.extract_slice %5[0,0,1,0,0][1,128,1,12,64][1,1,1,1,1] : tensor<1x128x3x12x64xf16> to tensor<1x128x12x64xf16>
-  %v = tensor.extract_slice %5[0,0,2,0,0][1,128,1,12,64][1,1,1,1,1] : tensor<1x128x3x12x64xf16> to tensor<1x128x12x64xf16>
-  %acc = kern.attention %q, %k, %v, bias %mask {scale = 0.125 : f32} : (tensor<1x128x12x64xf16>, tensor<1x128x12x64xf16>, tensor<1x128x12x64xf16>, tensor<1x1x1x128xf16>) -> tensor<1x128x12x64xf32>
-  %e = tensor.empty() : tensor<1x128x12x64xf16>
-  %0 = linalg.generic {indexing_maps = [#id4, #id4], iterator_types = ["parallel","parallel","parallel","parallel"]} ins(%acc : tensor<1x128x12x64xf32>) outs(%e : tensor<1x128x12x64xf16>) {
+^bb0(%qkv: tensor<1x320x2304xf16>, %mask: tensor<1x1x1x320xf16>):
+  %5 = tensor.expand_shape %qkv [[0],[1],[2,3,4]] output_shape [1,320,3,12,64] : tensor<1x320x2304xf16> into tensor<1x320x3x12x64xf16>
+  %q = tensor.extract_slice %5[0,0,0,0,0][1,320,1,12,64][1,1,1,1,1] : tensor<1x320x3x12x64xf16> to tensor<1x320x12x64xf16>
+  %k = tensor.extract_slice %5[0,0,1,0,0][1,320,1,12,64][1,1,1,1,1] : tensor<1x320x3x12x64xf16> to tensor<1x320x12x64xf16>
+  %v = tensor.extract_slice %5[0,0,2,0,0][1,320,1,12,64][1,1,1,1,1] : tensor<1x320x3x12x64xf16> to tensor<1x320x12x64xf16>
+  %acc = kern.attention %q, %k, %v, bias %mask {scale = 0.125 : f32} : (tensor<1x320x12x64xf16>, tensor<1x320x12x64xf16>, tensor<1x320x12x64xf16>, tensor<1x1x1x320xf16>) -> tensor<1x320x12x64xf32>
+  %e = tensor.empty() : tensor<1x320x12x64xf16>
+  %0 = linalg.generic {indexing_maps = [#id4, #id4], iterator_types = ["parallel","parallel","parallel","parallel"]} ins(%acc : tensor<1x320x12x64xf32>) outs(%e : tensor<1x320x12x64xf16>) {
   ^bb1(%a: f32, %o: f16):
     %t = arith.truncf %a : f32 to f16
     linalg.yield %t : f16
-  } -> tensor<1x128x12x64xf16>
-  %1 = tensor.collapse_shape %0 [[0],[1],[2,3]] : tensor<1x128x12x64xf16> into tensor<1x128x768xf16>
-  kern.yield %1 : tensor<1x128x768xf16>
+  } -> tensor<1x320x12x64xf16>
+  %1 = tensor.collapse_shape %0 [[0],[1],[2,3]] : tensor<1x320x12x64xf16> into tensor<1x320x768xf16>
+  kern.yield %1 : tensor<1x320x768xf16>
 } loc("node attn (Attention)")
 
 // Channel factors: another pointer, and shared memory for those of the block's slice.

@@ -31,10 +31,12 @@ template <class T, int N> __device__ __forceinline__ void storeVec(T *p, const V
 
 /// The same pointer, known to the compiler only from here on: loads through it are not moved above `wait()`. They must not take
 /// the read-only path (`__ldg`, const __restrict__) either: ptxas moves those across the wait.
+///
+/// The pointer stays a generic one on purpose: where one branch reads a constant and another this, the compiler makes one load of
+/// two pointers, which becomes `ld.global.nc` if it knows both to be global memory.
 template <class T> __device__ __forceinline__ T *afterWait(T *p) {
-  size_t address = __cvta_generic_to_global(p); // so that it is still known to be global memory
-  asm volatile("" : "+l"(address)::"memory");
-  return static_cast<T *>(__cvta_global_to_generic(address));
+  asm volatile("" : "+l"(p)::"memory");
+  return p;
 }
 
 } // namespace ogc

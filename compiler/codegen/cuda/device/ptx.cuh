@@ -67,6 +67,9 @@ __device__ __forceinline__ float loadShared(unsigned address) {
 __device__ __forceinline__ void loadShared2(unsigned &x, unsigned &y, unsigned address) {
   asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];" : "=r"(x), "=r"(y) : "r"(address) : "memory");
 }
+__device__ __forceinline__ void storeShared1(unsigned address, unsigned bits) {
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(bits) : "memory");
+}
 __device__ __forceinline__ void storeShared2(unsigned address, float x, float y) {
   asm volatile("st.shared.v2.f32 [%0], {%1,%2};" ::"r"(address), "f"(x), "f"(y) : "memory");
 }

@@ -1,0 +1,39 @@
+//===- maps.h - tensor maps for the checks --------------------------------===//
+#ifndef OGC_TEST_GPU_MAPS_H
+#define OGC_TEST_GPU_MAPS_H
+
+#include "harness.h"
+#include "ogc/tma.cuh"
+#include <cuda.h>
+
+namespace bench {
+
+/// Extents and box in elements, the fastest dimension first; strides in bytes, without that of the first. Swizzle of 128 bytes.
+template <class T>
+ogc::TensorMap encode(const T *data, std::vector<cuuint64_t> extents, std::vector<cuuint64_t> strides,
+                      std::vector<cuuint32_t> box) {
+  static decltype(&cuTensorMapEncodeTiled) function = [] {
+    void *found = nullptr;
+    cudaDriverEntryPointQueryResult result;
+    CHECK_CUDA(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result));
+    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(found);
+  }();
+  CUtensorMap map;
+  cuuint32_t steps[5] = {1, 1, 1, 1, 1};
+  CUresult status = function(
+      &map, sizeof(T) == 2 && std::is_same_v<T, ogc::bf16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+      (cuuint32_t)extents.size(), const_cast<T *>(data), extents.data(), strides.data(), box.data(), steps,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (status != CUDA_SUCCESS) {
+    printf("cuTensorMapEncodeTiled: %d\n", (int)status);
+    exit(2);
+  }
+  ogc::TensorMap out;
+  memcpy(&out, &map, sizeof out);
+  return out;
+}
+
+} // namespace bench
+
+#endif
