@@ -1,8 +1,7 @@
 //===- mapped_test.cu - checks of tma.cuh ---------------------------------===//
-#include "harness.h"
+#include "maps.h"
 #include "ogc/gemm.cuh"
 #include "ogc/memory.cuh"
-#include <cuda.h>
 
 using namespace bench;
 using ogc::bf16;
@@ -60,27 +59,6 @@ template <class T> __global__ void reference(const T *a, const T *b, double *out
   for (int k = 0; k < K; ++k)
     sum += operandOf(a[((long long)batch * M + m) * lda + k]) * operandOf(b[(long long)(n / 64) * K * 64 + (long long)k * 64 + n % 64]);
   out[i] = sum;
-}
-
-template <class T> ogc::TensorMap encode(const T *data, std::vector<cuuint64_t> extents, std::vector<cuuint64_t> strides, std::vector<cuuint32_t> box) {
-  static decltype(&cuTensorMapEncodeTiled) function = [] {
-    void *found = nullptr;
-    cudaDriverEntryPointQueryResult result;
-    CHECK_CUDA(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result));
-    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(found);
-  }();
-  CUtensorMap map;
-  CUtensorMapDataType type = sizeof(T) == 4 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : std::is_same_v<T, bf16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-  cuuint32_t steps[5] = {1, 1, 1, 1, 1};
-  CUresult status = function(&map, type, (cuuint32_t)extents.size(), const_cast<T *>(data), extents.data(), strides.data(),
-                             box.data(), steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  if (status != CUDA_SUCCESS) {
-    printf("cuTensorMapEncodeTiled: %d\n", (int)status);
-    exit(2);
-  }
-  ogc::TensorMap out;
-  memcpy(&out, &map, sizeof out);
-  return out;
 }
 
 template <class T, int B, int M, int N, int K, int Gap, int BM, int WN, int WK, int BK, int Stages, int Split, int V, int Weights = 1, int Trigger = 1, bool Ahead = false> void mappedCase() {

@@ -20,11 +20,12 @@ ogc::TensorMap encode(const T *data, std::vector<cuuint64_t> extents, std::vecto
   }();
   CUtensorMap map;
   cuuint32_t steps[5] = {1, 1, 1, 1, 1};
-  CUresult status = function(
-      &map, sizeof(T) == 2 && std::is_same_v<T, ogc::bf16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
-      (cuuint32_t)extents.size(), const_cast<T *>(data), extents.data(), strides.data(), box.data(), steps,
-      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  CUtensorMapDataType type = sizeof(T) == 4                 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
+                             : std::is_same_v<T, ogc::bf16> ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                                            : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+  CUresult status = function(&map, type, (cuuint32_t)extents.size(), const_cast<T *>(data), extents.data(), strides.data(),
+                             box.data(), steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (status != CUDA_SUCCESS) {
     printf("cuTensorMapEncodeTiled: %d\n", (int)status);
     exit(2);
