@@ -234,6 +234,8 @@ LogicalResult AnchorPrinter::printGemv(Value lhs, const Operand &a, std::array<i
   config = out.str();
   call = "ogc::gemv<" + kernel.getSymName().str() + "_Config>(" + a.pointer() + ", " + b.pointer() + ", " + epilogue.construct +
          ");";
+  if (!epilogue.aheadFunctor.empty())
+    epilogue.functor = epilogue.aheadFunctor;
   setLaunch(choice.split * divideCeil(n, choice.bn) * batch, 32 * choice.warps, choice.split, sharedBytes, choice);
   residentBlocks = choice.residentBlocks(problem);
   return success();

@@ -178,7 +178,7 @@ TileChoice chooseTile(const TileProblem &problem, CudaArch arch, std::string nam
 int64_t GemvChoice::sharedBytes(const TileProblem &problem) const {
   int64_t stride = warps % 4 != 0 ? warps : (warps / 4 | 1) * 4; // of a column's partial sums
   int64_t rows = problem.m <= 2 ? 0 : alignTo(problem.m * divideCeil(problem.k, split) * 4, 16);
-  return rows + problem.m * bn * stride * 4 + (split > 1 ? split * problem.m * bn * 4 : 0);
+  return rows + problem.m * bn * stride * 4 + (split > 1 ? split * problem.m * bn * 4 + 8 : 0);
 }
 
 int GemvChoice::residentBlocks(const TileProblem &problem) const {
@@ -205,11 +205,13 @@ static GemvChoice gemvRule(const TileProblem &problem, int vecB, int64_t panel, 
   int64_t mostBytes = isNarrow ? panelBytes / 2 : panelBytes;
   if (isNarrow)
     choice.warps = blocks() >= 4 * multiprocessors ? 8 : 16;
+  if (isNarrow && blocks() <= multiprocessors) // one each, which has all of its threads and asks for everything at once
+    choice.warps = 32, choice.depth = 4;
   if (blockBytes() > mostBytes && blocks() < 2 * multiprocessors && arch.hasClusters()) {
     while (choice.split < 8 && blockBytes() > panelBytes / 2)
       choice.split *= 2;
-    choice.depth = 4;
-    choice.warps = 16;
+    choice.depth = isNarrow ? 16 : 4;
+    choice.warps = isNarrow ? 8 : 16;
   }
   // Some steps a warp, and room for the rows and the sums.
   int64_t rowsOfWarp = 32 / (choice.bn / vecB);
@@ -249,11 +251,12 @@ GemvChoice chooseGemv(const TileProblem &problem, int vecB, int64_t panel, CudaA
       add(32, 16, 8, {1, 2});
       add(32, 8, 8, {1, 4});
     }
-    add(16, 32, 2, {1});
+    add(16, 32, 4, {1});
     add(16, 16, 8, {1, 2});
     add(16, 16, 4, {1, 2, 4});
-    add(16, 8, 16, {1});
+    add(16, 8, 16, {1, 2});
     add(16, 8, 8, {1, 2});
+    add(16, 4, 16, {1});
     return all;
   };
   return choose(tuning, std::move(name), gemvRule(problem, vecB, panel, arch), isLegal, candidates);

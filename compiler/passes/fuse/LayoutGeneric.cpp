@@ -153,6 +153,13 @@ bool LayoutPropagator::visitGeneric(linalg::GenericOp op) {
   return true;
 }
 
+/// True for the conversion of an argument that attention reads through the transpose: it converts what it loads, through strides,
+/// so that nothing is left to compute.
+static bool isReadByAttention(linalg::GenericOp conversion, linalg::TransposeOp transpose) {
+  return isConversion(conversion) && isa<BlockArgument>(conversion.getInputs().front()) &&
+         llvm::all_of(transpose->getUses(), [](OpOperand &use) { return kern::isStoredOperand(use); });
+}
+
 void LayoutPropagator::foldTransposesIntoProducers(MutableArrayRef<Value> results) {
   llvm::SetVector<Operation *> live = liveOps(results);
   auto isOnlyUse = [&](Value value, Operation *user) {
@@ -166,7 +173,8 @@ void LayoutPropagator::foldTransposesIntoProducers(MutableArrayRef<Value> result
     if (!transpose || isConstant(transpose->getResult(0)))
       continue;
     auto producer = transpose.getInput().getDefiningOp<linalg::GenericOp>();
-    if (!producer || producer->getNumResults() != 1 || !isOnlyUse(transpose.getInput(), transpose) || !canWriteLayout(producer))
+    if (!producer || producer->getNumResults() != 1 || !isOnlyUse(transpose.getInput(), transpose) || !canWriteLayout(producer) ||
+        isReadByAttention(producer, transpose))
       continue;
     builder.setInsertionPoint(producer);
     SmallVector<AffineMap> maps;

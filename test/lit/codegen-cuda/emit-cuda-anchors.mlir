@@ -6,7 +6,7 @@
 // CHECK-NEXT: //   tensor map of argument 0: offset 0, extents [64, 128, 12, 1], strides [768, 64, 98304], box [64, {{[0-9]+}}, {{[1-4]}}, 1]
 // CHECK-NEXT: //   tensor map of argument 1: offset 0, extents [64, 768, 48], strides [64, 49152], box [64, {{[0-9]+}}, 1]
 // CHECK: // kernel gemv: grid 32, block 1024, cluster 1, shared 4608
-// CHECK: // kernel long: grid 128, block 512, cluster 8, shared 7168
+// CHECK: // kernel long: grid 128, block 512, cluster 8, shared 7176
 // CHECK: // kernel gated: grid {{[0-9]+}}, block {{[0-9]+}}, cluster {{[0-9]+}}, shared {{[0-9]+}}
 // CHECK: // kernel conv: grid {{[0-9]+}}, block {{[0-9]+}}, cluster 1, shared {{[0-9]+}}
 // CHECK: // kernel dw: grid 56, block 128, cluster 1, shared 0

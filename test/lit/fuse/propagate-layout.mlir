@@ -130,3 +130,36 @@ func.func @captured(%x: tensor<2x8x3xf32>, %i: tensor<3xi64>) -> tensor<2x3x8xf3
   } -> tensor<2x3x8xf32>
   return %1 : tensor<2x3x8xf32>
 }
+
+// -----
+
+// Attention converts a cache as it reads it, through strides: the transpose is left to it. What is computed is computed in its layout.
+// CHECK-LABEL: func @caches
+// CHECK-SAME: %[[K:[a-z0-9]+]]: tensor<1x8x32x64xf32>, %[[V:[a-z0-9]+]]: tensor<1x8x32x64xf32>
+// CHECK: %[[C:.*]] = linalg.generic {{.*}} ins(%[[K]] : tensor<1x8x32x64xf32>) outs(%{{.*}} : tensor<1x8x32x64xf16>)
+// CHECK: arith.truncf
+// CHECK: %[[S:.*]] = linalg.generic {{.*}} ins(%[[V]] : tensor<1x8x32x64xf32>) outs(%{{.*}} : tensor<1x32x8x64xf16>)
+// CHECK: arith.mulf
+// CHECK: %[[T:.*]] = linalg.transpose ins(%[[C]]
+// CHECK-NOT: linalg.transpose
+// CHECK: kern.attention %{{.*}}, %[[T]], %[[S]]
+#same = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
+func.func @caches(%q: tensor<1x1x8x64xf16>, %k: tensor<1x8x32x64xf32>, %v: tensor<1x8x32x64xf32>) -> tensor<1x1x8x64xf32> {
+  %e = tensor.empty() : tensor<1x8x32x64xf16>
+  %0 = linalg.generic {indexing_maps = [#same, #same], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%k : tensor<1x8x32x64xf32>) outs(%e : tensor<1x8x32x64xf16>) {
+  ^bb0(%i: f32, %o: f16):
+    %c = arith.truncf %i : f32 to f16
+    linalg.yield %c : f16
+  } -> tensor<1x8x32x64xf16>
+  %1 = linalg.generic {indexing_maps = [#same, #same], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%v : tensor<1x8x32x64xf32>) outs(%e : tensor<1x8x32x64xf16>) {
+  ^bb0(%i: f32, %o: f16):
+    %m = arith.mulf %i, %i : f32
+    %c = arith.truncf %m : f32 to f16
+    linalg.yield %c : f16
+  } -> tensor<1x8x32x64xf16>
+  %f = tensor.empty() : tensor<1x32x8x64xf16>
+  %2 = linalg.transpose ins(%0 : tensor<1x8x32x64xf16>) outs(%f : tensor<1x32x8x64xf16>) permutation = [0, 2, 1, 3]
+  %3 = linalg.transpose ins(%1 : tensor<1x8x32x64xf16>) outs(%f : tensor<1x32x8x64xf16>) permutation = [0, 2, 1, 3]
+  %4 = kern.attention %q, %2, %3 {scale = 1.0 : f32} : (tensor<1x1x8x64xf16>, tensor<1x32x8x64xf16>, tensor<1x32x8x64xf16>) -> tensor<1x1x8x64xf32>
+  return %4 : tensor<1x1x8x64xf32>
+}

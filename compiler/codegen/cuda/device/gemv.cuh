@@ -9,6 +9,7 @@
 #ifndef OGC_DEVICE_GEMV_CUH
 #define OGC_DEVICE_GEMV_CUH
 
+#include "ogc/ahead.cuh"
 #include "ogc/ptx.cuh"
 
 namespace ogc {
@@ -66,7 +67,10 @@ template <class C> struct GemvShape {
                                       : Warps,
     PartialOffset = ReadsDirectly ? 0 : (M * Slice * 4 + 15) / 16 * 16,
     ReceiveOffset = PartialOffset + M * BN * Stride * 4,
-    Bytes = ReceiveOffset + (Split > 1 ? Split * M * BN * 4 : 0)
+    BarrierOffset = ReceiveOffset + Split * M * BN * 4,
+    Bytes = Split > 1 ? BarrierOffset + 8 : ReceiveOffset,
+    Vectors = M * BN / V, ///< of the epilogue
+    ReadsAhead = Vectors <= Threads
   };
   static_assert(BN % Vec == 0 && LanesPerRow <= 32 && 32 % LanesPerRow == 0, "lanes do not cover rows of B");
   static_assert(BN % V == 0 && N % V == 0 && (int)C::SharedBytes >= (int)Bytes,
@@ -127,8 +131,16 @@ __device__ __forceinline__ void gemv(const typename C::Element *a, const typenam
 
   if constexpr (C::Trigger == 0)
     launchDependents();
-  if constexpr (S::Split > 1)
+  unsigned barrier = sharedAddress(shared + S::BarrierOffset);
+  if constexpr (S::Split > 1) {
+    if (tid == 0) {
+      barrierInit(barrier, 1);
+      barrierInitDone();
+      barrierExpect(barrier, S::Split * M * BN * 4);
+    }
+    __syncwarp();
     clusterArriveRelaxed();
+  }
   // Pointers to the first row of a round; a step is a constant distance.
   constexpr long long Sk = C::BLayout == 0 ? (long long)C::P : (long long)C::BSk < 0 ? (long long)C::N : (long long)C::BSk;
   constexpr long long StepB = S::RowsPerStep * Sk, StepA = S::RowsPerStep * (long long)C::ASk;
@@ -145,6 +157,14 @@ __device__ __forceinline__ void gemv(const typename C::Element *a, const typenam
   };
   if constexpr (C::WeightsConstant)
     fetchAll();
+  // What the epilogue of this thread reads is on its way before the sums are known.
+  using E = Early<Epilogue>;
+  typename E::Constants constants;
+  typename E::Inputs inputs;
+  int aheadRow = tid / (BN / S::V), aheadColumn = n0 + tid % (BN / S::V) * S::V;
+  bool isAhead = S::ReadsAhead && tid < S::Vectors && rank == 0 && aheadColumn < C::N;
+  if (isAhead)
+    E::load(epilogue, batch, aheadRow, aheadColumn, constants);
   wait();
   if constexpr (C::Trigger == 1)
     launchDependents();
@@ -168,6 +188,8 @@ __device__ __forceinline__ void gemv(const typename C::Element *a, const typenam
       for (int i = tid; i < depth; i += S::Threads)
         x[m * S::Slice + i] = toFloat(loadWritten(rows + (Sm * m + (long long)C::ASk * i)));
   }
+  if (isAhead)
+    E::load(epilogue, batch, aheadRow, aheadColumn, inputs);
   if constexpr (!C::WeightsConstant)
     fetchAll();
   if constexpr (!S::ReadsDirectly)
@@ -224,14 +246,14 @@ __device__ __forceinline__ void gemv(const typename C::Element *a, const typenam
     clusterWait();
 #pragma unroll 1
     for (int i = tid; i < M * BN; i += S::Threads)
-      storeCluster1(clusterAddress(sharedAddress(received) + (rank * M * BN + i) * 4, 0), sumWarps<S>(partial + i * S::Stride));
-    clusterArrive();
-    clusterWait();
+      sendCluster1(clusterAddress(sharedAddress(received) + (rank * M * BN + i) * 4, 0), sumWarps<S>(partial + i * S::Stride),
+                   clusterAddress(barrier, 0));
     if (rank != 0)
       return;
+    barrierWait(barrier, 0);
   }
 #pragma unroll 1
-  for (int i = tid; i < M * BN / S::V; i += S::Threads) {
+  for (int i = tid; i < S::Vectors; i += S::Threads) {
     int m = i / (BN / S::V), c = i % (BN / S::V) * S::V;
     if (n0 + c >= C::N)
       continue;
@@ -246,7 +268,9 @@ __device__ __forceinline__ void gemv(const typename C::Element *a, const typenam
         sum[v] = sumWarps<S>(partial + (m * BN + c + v) * S::Stride);
       }
     }
-    epilogue(batch, m, n0 + c, sum);
+    if constexpr (!S::ReadsAhead)
+      E::load(epilogue, batch, m, n0 + c, constants), E::load(epilogue, batch, m, n0 + c, inputs);
+    E::finish(epilogue, batch, m, n0 + c, constants, inputs, sum);
   }
 }
 
