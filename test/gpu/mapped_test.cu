@@ -10,11 +10,11 @@ using ogc::f16;
 namespace {
 
 /// Gap: elements between the end of a row of A and the next one.
-template <class T, int B_, int M_, int N_, int K_, int Gap_, int BM_, int WN_, int WK_, int BK_, int Stages_, int Split_, int V_, int Weights_, int Trigger_>
+template <class T, int B_, int M_, int N_, int K_, int Gap_, int BM_, int WN_, int WK_, int BK_, int Stages_, int Split_, int V_, int Weights_, int Trigger_, int P_>
 struct Config : ogc::GemmDefaults {
   using Element = T;
   enum {
-    Batch = B_, M = M_, N = N_, K = K_, Gap = Gap_, BM = BM_, BN = 64 * WN_, WM = 1, WN = WN_, WK = WK_, BK = BK_, Stages = Stages_, Split = Split_, V = V_, WeightsConstant = Weights_, Trigger = Trigger_,
+    Batch = B_, M = M_, N = N_, K = K_, Gap = Gap_, BM = BM_, BN = 64 * WN_, WM = 1, WN = WN_, WK = WK_, BK = BK_, Stages = Stages_, Split = Split_, V = V_, WeightsConstant = Weights_, Trigger = Trigger_, P = P_,
     Engine = 2, SharedBytes = 232448
   };
 };
@@ -50,35 +50,35 @@ mappedKernel(const __grid_constant__ ogc::TensorMap a, const __grid_constant__ o
 template <class T> __device__ double operandOf(T x) { return ogc::toFloat(x); }
 template <> __device__ double operandOf(float x) { return __uint_as_float((__float_as_uint(x) + 0xfff + (__float_as_uint(x) >> 13 & 1)) & 0xffffe000); }
 
-template <class T> __global__ void reference(const T *a, const T *b, double *out, int B, int M, int N, int K, int lda) {
+template <class T> __global__ void reference(const T *a, const T *b, double *out, int B, int M, int N, int K, int lda, int P) {
   long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (i >= (long long)B * M * N)
     return;
   int n = i % N, m = i / N % M, batch = i / N / M;
   double sum = 0;
   for (int k = 0; k < K; ++k)
-    sum += operandOf(a[((long long)batch * M + m) * lda + k]) * operandOf(b[(long long)(n / 64) * K * 64 + (long long)k * 64 + n % 64]);
+    sum += operandOf(a[((long long)batch * M + m) * lda + k]) * operandOf(b[(long long)(n / P) * K * P + (long long)k * P + n % P]);
   out[i] = sum;
 }
 
-template <class T, int B, int M, int N, int K, int Gap, int BM, int WN, int WK, int BK, int Stages, int Split, int V, int Weights = 1, int Trigger = 1, bool Ahead = false> void mappedCase() {
-  using C = Config<T, B, M, N, K, Gap, BM, WN, WK, BK, Stages, Split, V, Weights, Trigger>;
+template <class T, int B, int M, int N, int K, int Gap, int BM, int WN, int WK, int BK, int Stages, int Split, int V, int Weights = 1, int Trigger = 1, bool Ahead = false, int P = 64> void mappedCase() {
+  using C = Config<T, B, M, N, K, Gap, BM, WN, WK, BK, Stages, Split, V, Weights, Trigger, P>;
   using S = ogc::TmaTile<C, M, N, K>;
   constexpr int lda = K + Gap;
   auto a = makeTensor<T>({1, B, M, K}, {0, (long long)M * lda, lda, 1}, 1);
-  T *b = makePanels<T>(K, N, 64, 2);
+  T *b = makePanels<T>(K, N, P, 2);
   size_t n = (size_t)B * M * N;
   float *out = (float *)allocate(n * 4);
   int *calls = (int *)allocate(n * 4);
   double *ref = (double *)allocate(n * 8);
   CHECK_CUDA(cudaMemset(out, 255, n * 4));
   CHECK_CUDA(cudaMemset(calls, 0, n * 4));
-  reference<T><<<(unsigned)((n + 127) / 128), 128>>>(a.data, b, ref, B, M, N, K, lda);
+  reference<T><<<(unsigned)((n + 127) / 128), 128>>>(a.data, b, ref, B, M, N, K, lda, P);
   constexpr int span = 128 / sizeof(T);
   constexpr bool whole = K % span == 0;
   constexpr cuuint64_t line = lda * sizeof(T);
   ogc::TensorMap rows = encode(a.data, {whole ? span : K, M, whole ? K / span : 1, B}, {line, 128, M * line}, {span, BM, whole ? BK / span : 1, 1});
-  ogc::TensorMap panels = encode(b, {64, K, (N + 63) / 64}, {64 * sizeof(T), K * 64 * sizeof(T)}, {span, BK, 1});
+  ogc::TensorMap panels = encode(b, {P, K, (N + P - 1) / P}, {P * sizeof(T), (cuuint64_t)K * P * sizeof(T)}, {span, BK, 1});
   long long grid = (long long)Split * S::TilesN * S::TilesM * B;
   Recorder<V> recorder{out, calls, (long long)M * N, N};
   if constexpr (Ahead) {
@@ -117,6 +117,7 @@ void mappedTf32() {
   mappedCase<float, 1, 17, 64, 32, 0, 24, 1, 1, 32, 1, 4, 2>();                    // ranks without work
   mappedCase<float, 1, 197, 130, 256, 0, 200, 1, 1, 32, 4, 1, 2>();                // rows late
   mappedCase<float, 1, 128, 256, 512, 0, 128, 1, 2, 32, 6, 2, 2>();                // one step a group
+  mappedCase<float, 1, 70, 96, 256, 0, 40, 1, 1, 64, 3, 1, 4, 1, 1, true, 32>();     // panels of one line
 }
 
 } // namespace
