@@ -45,6 +45,34 @@ def attention():
     return nodes, {"x": (F32, (1, s, e))}, {"y": (F32, (1, s, e))}, constants
 
 
+def window_attention():
+    """Attention in shifted windows: queries scaled as they come, a bias of positions, and a mask of windows that are split off for it."""
+    w, s, h, d = 6, 9, 3, 8
+    e = h * d
+    nodes = [node("MatMul", "x wqkv", "a0"), node("Add", "a0 bqkv", "a1"), node("Reshape", "a1 heads", "a2"), node("Transpose", "a2", "a3", perm=[2, 0, 3, 1, 4])]
+    nodes += [node("Gather", f"a3 {i}", f"{name}0", axis=0) for i, name in (("zero", "q"), ("one", "k"), ("two", "v"))]
+    nodes += [node("Mul", "q0 scale", "q1"), node("Transpose", "k0", "k1", perm=[0, 1, 3, 2]), node("MatMul", "q1 k1", "s0"), node("Add", "s0 bias", "s1"), node("Reshape", "s1 windows", "s2"),
+              node("Add", "s2 mask", "s3"), node("Reshape", "s3 scores", "s4"), node("Softmax", "s4", "p", axis=-1), node("MatMul", "p v0", "o0"), node("Transpose", "o0", "o1", perm=[0, 2, 1, 3]),
+              node("Reshape", "o1 join", "o2"), node("MatMul", "o2 wo", "o3"), node("Add", "o3 x", "y")]
+    constants = weights(wqkv=(e, 3 * e), bqkv=(3 * e,), wo=(e, e), bias=(1, h, s, s))
+    constants |= {"heads": ints(w, s, 3, h, d), "zero": np.array(0), "one": np.array(1), "two": np.array(2), "scale": np.float32(d ** -0.5), "windows": ints(1, w, h, s, s), "scores": ints(w, h, s, s),
+                  "mask": np.where(RNG.random((1, w, 1, s, s)) < 0.3, -100, 0).astype(np.float32), "join": ints(w, s, e)}
+    return nodes, {"x": (F32, (w, s, e))}, {"y": (F32, (w, s, e))}, constants
+
+
+def audio_attention():
+    """Projections of which one has no bias, queries scaled before their heads are split."""
+    nodes, (s, h, d) = [], (40, 2, 16)
+    e = h * d
+    for name, last in (("q", "q2"), ("k", "k0"), ("v", "v1")):
+        nodes += [node("MatMul", f"x w{name}", f"{name}0"), *([node("Add", f"{name}0 b{name}", f"{name}1")] if name != "k" else []), *([node("Mul", "q1 scale", "q2")] if name == "q" else []),
+                  node("Reshape", f"{last} split", f"{name}3"), node("Transpose", f"{name}3", f"{name}4", perm=[0, 2, 1, 3])]
+    nodes += [node("Transpose", "k4", "k5", perm=[0, 1, 3, 2]), node("MatMul", "q4 k5", "s0"), node("Softmax", "s0", "p", axis=-1), node("MatMul", "p v4", "o0"), node("Transpose", "o0", "o1", perm=[0, 2, 1, 3]),
+              node("Reshape", "o1 join", "o2"), node("MatMul", "o2 wo", "o3"), node("Add", "o3 x", "y")]
+    constants = weights(wq=(e, e), wk=(e, e), wv=(e, e), wo=(e, e), bq=(e,), bv=(e,)) | {"split": ints(1, s, h, d), "join": ints(1, s, e), "scale": np.float32(d ** -0.5)}
+    return nodes, {"x": (F32, (1, s, e))}, {"y": (F32, (1, s, e))}, constants
+
+
 def feed_forward():
     """Two layers with GELU and a residual."""
     nodes = [node("LayerNormalization", "x g b", "n", axis=-1), node("MatMul", "n w1", "a"), node("Add", "a b1", "c"), node("Gelu", "c", "d"),
@@ -150,12 +178,12 @@ def no_elements():
     return [node("Relu", "x", "r"), node("Concat", "r z", "y", axis=0)], {"x": (F32, (0, 3)), "z": (F32, (2, 3))}, {"y": (F32, (2, 3))}, {}
 
 
-GRAPHS = [attention, feed_forward, residual_block, squeeze_and_excite, dense_block, halves, odd_parts, embedding, branches, shape_chain, pass_through, names, same_input_twice,
+GRAPHS = [attention, window_attention, audio_attention, feed_forward, residual_block, squeeze_and_excite, dense_block, halves, odd_parts, embedding, branches, shape_chain, pass_through, names, same_input_twice,
           only_constants, scalars, no_elements]
 # Most nodes of graphs whose fusion is known to be possible.
 # residual_block and squeeze_and_excite: the input's change of layout is a kernel. branches: eight columns are too few for a row kernel, so the
 # softmax is three.
-MOST_NODES = {attention: 5, feed_forward: 3, residual_block: 6, squeeze_and_excite: 6, halves: 4, odd_parts: 5, embedding: 1, branches: 7, shape_chain: 1}
+MOST_NODES = {attention: 5, window_attention: 3, audio_attention: 4, feed_forward: 3, residual_block: 6, squeeze_and_excite: 6, halves: 4, odd_parts: 5, embedding: 1, branches: 7, shape_chain: 1}
 
 
 def build(graph, tmp_path):

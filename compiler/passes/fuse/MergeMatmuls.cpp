@@ -54,24 +54,54 @@ public:
           lastExtent(matmul.getResult()) % lastExtent(matmul.getRhs()) == 0)
         candidates[{matmul.getLhs(), lastExtent(matmul.getRhs()), matmul.getMathAttr()}].push_back(matmul);
     for (auto &[key, matmuls] : candidates)
-      if (matmuls.size() > 1)
-        tryMerge(matmuls);
+      if (matmuls.size() > 1 && !tryMerge(matmuls))
+        mergeAllButOne(matmuls);
   }
 
 private:
-  void tryMerge(ArrayRef<kern::MatmulOp> matmuls) {
-    SmallVector<Value> branches;
-    for (kern::MatmulOp matmul : matmuls)
-      branches.push_back(matmul.getResult());
+  /// What products have in common behind them, and the values that become slices.
+  struct Plan {
     SmallVector<Layer> layers;
-    while (std::optional<Layer> layer = nextLayer(branches)) {
-      branches.clear();
+    SmallVector<Value> branches; ///< one a product
+  };
+
+  /// Nothing where slices would have to be copied.
+  std::optional<Plan> planMerge(ArrayRef<kern::MatmulOp> matmuls) {
+    Plan plan;
+    for (kern::MatmulOp matmul : matmuls)
+      plan.branches.push_back(matmul.getResult());
+    while (std::optional<Layer> layer = nextLayer(plan.branches)) {
+      plan.branches.clear();
       for (Operation *op : layer->all())
-        branches.push_back(op->getResult(0));
-      layers.push_back(std::move(*layer));
+        plan.branches.push_back(op->getResult(0));
+      plan.layers.push_back(std::move(*layer));
     }
-    if (llvm::all_of(branches, [&](Value branch) { return mayBeSlice(branch); }))
-      merge(matmuls, layers, branches);
+    bool areSlices = llvm::all_of(plan.branches, [&](Value branch) { return mayBeSlice(branch); });
+    return areSlices ? std::optional(std::move(plan)) : std::nullopt;
+  }
+
+  bool tryMerge(ArrayRef<kern::MatmulOp> matmuls) {
+    std::optional<Plan> plan = planMerge(matmuls);
+    if (plan)
+      merge(matmuls, plan->layers, plan->branches);
+    return plan.has_value();
+  }
+
+  /// Merges all products but one, those that have the most in common: where one of Q, K and V has no bias, the other two.
+  void mergeAllButOne(ArrayRef<kern::MatmulOp> matmuls) {
+    std::optional<Plan> best;
+    SmallVector<kern::MatmulOp> merged;
+    for (size_t left = 0; left < matmuls.size() && matmuls.size() > 2; ++left) {
+      SmallVector<kern::MatmulOp> rest(matmuls.take_front(left));
+      llvm::append_range(rest, matmuls.drop_front(left + 1));
+      std::optional<Plan> plan = planMerge(rest);
+      if (plan && (!best || plan->layers.size() > best->layers.size())) {
+        best = std::move(plan);
+        merged = rest;
+      }
+    }
+    if (best)
+      merge(merged, best->layers, best->branches);
   }
 
   /// A slice is read in place by anchors and pulled by generics, but a return would copy it, and an element-wise operation that

@@ -12,17 +12,32 @@ namespace ogc::normalize {
 
 namespace {
 
-/// What the operators of softmax(scale * q kT + mask) v are made of. All shapes are static; q, kT and v have the same rank, 3
-/// or 4.
-struct Parts {
-  Value query, keyTransposed, value, mask; ///< `mask` may be null
-  double scale = 1.0;
+/// A mask, and the scores that it was added to: it may broadcast to their shape.
+struct Mask {
+  Value value;
+  RankedTensorType scores;
 };
 
-/// Takes scalar factors off a value, as long as nothing else uses what they make.
-Value stripScale(Value value, double &scale) {
+/// What the operators of softmax(scale * q kT + masks) v are made of. All shapes are static; q, kT and v have the same rank, 3
+/// or 4.
+struct Parts {
+  Operation *product = nullptr; ///< q kT
+  Value value;
+  double scale = 1.0;
+  SmallVector<Mask, 2> masks;
+  SmallVector<std::pair<Operation *, Value>, 2> factors; ///< products with a scalar that is in `scale`, and what they multiply
+};
+
+/// Takes scalar factors off a value, as long as nothing else uses what they make; with `belowShapes` also those below reshapes
+/// and transposes of it. Gives what the last factor multiplies.
+Value takeFactors(Value value, bool belowShapes, Parts &parts) {
+  Value last = value;
   for (;;) {
     Operation *op = value.hasOneUse() ? value.getDefiningOp() : nullptr;
+    if (belowShapes && (onnx::isOp(op, "Reshape") || onnx::isOp(op, "Transpose"))) {
+      value = op->getOperand(0);
+      continue;
+    }
     Value rest;
     double factor = 1.0;
     if (onnx::isOp(op, "Mul")) {
@@ -34,9 +49,10 @@ Value stripScale(Value value, double &scale) {
       factor = 1.0 / *scalarOf(op->getOperand(1));
     }
     if (!rest || rest.getType() != value.getType())
-      return value;
-    value = rest;
-    scale *= factor;
+      return last;
+    value = last = rest;
+    parts.factors.emplace_back(op, rest);
+    parts.scale *= factor;
   }
 }
 
@@ -81,21 +97,37 @@ Operation *matchSoftmax(Value value, Value &marked) {
   return type && (axis == -1 || axis == type.getRank() - 1) ? softmax : nullptr;
 }
 
-/// Finds scale * (q kT) in a value.
+/// Finds scale * (q kT) below additions of masks, and reshapes of the dimensions before the last two: windows of an image that
+/// have masks of their own are split off for the addition.
 bool matchScores(Value value, Parts &parts) {
-  double scale = 1.0;
-  Operation *product = onlyProducer(stripScale(value, scale), "MatMul");
-  if (!product)
+  if (Operation *add = onlyProducer(value, "Add"))
+    for (unsigned i : {0u, 1u}) {
+      Parts inner = parts;
+      if (add->getOperand(i).getType() != value.getType() || !matchScores(add->getOperand(i), inner))
+        continue;
+      parts = inner;
+      parts.masks.push_back({add->getOperand(1 - i), staticType(value)});
+      return true;
+    }
+  RankedTensorType type = staticType(value);
+  if (Operation *shaped = onlyProducer(value, "Reshape")) {
+    RankedTensorType from = staticType(shaped->getOperand(0));
+    return type && from && type.getRank() > 2 && from.getRank() > 2 &&
+           type.getShape().take_back(2) == from.getShape().take_back(2) && matchScores(shaped->getOperand(0), parts);
+  }
+  Parts inner = parts;
+  inner.product = onlyProducer(takeFactors(value, /*belowShapes=*/false, inner), "MatMul");
+  if (!inner.product)
     return false;
-  parts.query = stripScale(product->getOperand(0), scale);
-  parts.keyTransposed = stripScale(product->getOperand(1), scale);
-  parts.scale = scale;
+  parts = inner;
+  for (Value operand : parts.product->getOperands())
+    takeFactors(operand, /*belowShapes=*/true, parts);
   return true;
 }
 
 /// The batch dimensions are the same in all parts, so that MatMul broadcasts nothing.
 bool haveSameBatch(const Parts &parts, RankedTensorType scores) {
-  for (Value part : {parts.query, parts.keyTransposed, parts.value}) {
+  for (Value part : {parts.product->getOperand(0), parts.product->getOperand(1), parts.value}) {
     RankedTensorType type = staticType(part);
     if (!type || type.getRank() != scores.getRank() || type.getElementType() != scores.getElementType() ||
         type.getShape().drop_back(2) != scores.getShape().drop_back(2))
@@ -115,21 +147,16 @@ std::optional<Parts> matchAttention(Operation *root) {
   Parts parts;
   parts.value = root->getOperand(1);
   Value scores = softmax->getOperand(0);
-  bool isMatched = matchScores(scores, parts);
-  if (Operation *add = isMatched ? nullptr : onlyProducer(scores, "Add"))
-    for (unsigned i : {0u, 1u}) {
-      if (isMatched || add->getOperand(i).getType() != type || !matchScores(add->getOperand(i), parts))
-        continue;
-      parts.mask = add->getOperand(1 - i);
-      isMatched = true;
-    }
-  if (marked && marked != parts.mask)
+  if (!matchScores(scores, parts))
+    return std::nullopt;
+  if (marked && (parts.masks.size() != 1 || marked != parts.masks[0].value))
     return std::nullopt;
   // The operator multiplies q and k by the root of the scale each.
-  if (!isMatched || !isa<FloatType>(type.getElementType()) || !(parts.scale > 0) || !haveSameBatch(parts, type))
+  if (!isa<FloatType>(type.getElementType()) || !(parts.scale > 0) || !haveSameBatch(parts, type))
     return std::nullopt;
-  if (parts.mask && (!staticType(parts.mask) || staticType(parts.mask).getRank() > type.getRank()))
-    return std::nullopt;
+  for (const Mask &mask : parts.masks)
+    if (RankedTensorType of = staticType(mask.value); !of || of.getRank() > mask.scores.getRank())
+      return std::nullopt;
   return parts;
 }
 
@@ -207,15 +234,45 @@ SmallVector<int64_t> toRank4(ArrayRef<int64_t> shape) {
   return padded;
 }
 
-/// A mask as [B or 1, H or 1, S or 1, T]. The operator pads a shorter last dimension with minus infinity, so that one of size 1
-/// is expanded.
-Value prepareMask(PatternRewriter &rewriter, Location loc, Value mask, int64_t keys) {
-  SmallVector<int64_t> shape = toRank4(staticType(mask).getShape());
-  Value shaped = reshape(rewriter, loc, mask, shape);
-  if (shape.back() == keys)
-    return shaped;
-  shape.back() = keys;
-  return build(rewriter, loc, "Expand", {shaped, onnx::createI64s(rewriter, loc, shape)});
+/// A mask of scores in one shape as one of scores in another, of which the last dimensions are the same.
+Value maskOf(PatternRewriter &rewriter, Location loc, const Mask &mask, ArrayRef<int64_t> scores) {
+  ArrayRef<int64_t> from = mask.scores.getShape();
+  if (from == scores)
+    return mask.value;
+  size_t shared = 0;
+  while (shared < std::min(from.size(), scores.size()) && from.rbegin()[shared] == scores.rbegin()[shared])
+    ++shared;
+  SmallVector<int64_t> full(from.size() - staticType(mask.value).getRank(), 1);
+  llvm::append_range(full, staticType(mask.value).getShape());
+  // Where dimensions are joined or split, the mask has all of them or none.
+  MutableArrayRef<int64_t> leading = MutableArrayRef(full).drop_back(shared);
+  bool isSingle = llvm::all_of(leading, [](int64_t extent) { return extent == 1; });
+  Value value = reshape(rewriter, loc, mask.value, full);
+  if (!isSingle && ArrayRef<int64_t>(leading) != from.drop_back(shared)) {
+    llvm::copy(from.drop_back(shared), leading.begin());
+    value = build(rewriter, loc, "Expand", {value, onnx::createI64s(rewriter, loc, full)});
+  }
+  SmallVector<int64_t> shape(scores.drop_back(shared));
+  if (isSingle)
+    llvm::fill(shape, 1);
+  llvm::append_range(shape, ArrayRef(full).take_back(shared));
+  return reshape(rewriter, loc, value, shape);
+}
+
+/// The sum of the masks as [B or 1, H or 1, S or 1, T]; null when there are none. The operator pads a shorter last dimension with
+/// minus infinity, so that one of size 1 is expanded.
+Value prepareMask(PatternRewriter &rewriter, Location loc, ArrayRef<Mask> masks, ArrayRef<int64_t> scores) {
+  Value sum;
+  for (const Mask &mask : masks) {
+    Value next = maskOf(rewriter, loc, mask, scores);
+    next = reshape(rewriter, loc, next, toRank4(staticType(next).getShape()));
+    sum = sum ? build(rewriter, loc, "Add", {sum, next}) : next;
+  }
+  if (!sum || staticType(sum).getShape().back() == scores.back())
+    return sum;
+  SmallVector<int64_t> shape(staticType(sum).getShape());
+  shape.back() = scores.back();
+  return build(rewriter, loc, "Expand", {sum, onnx::createI64s(rewriter, loc, shape)});
 }
 
 struct FormAttentionFromMatMul : RewritePattern {
@@ -226,9 +283,12 @@ struct FormAttentionFromMatMul : RewritePattern {
     if (!parts)
       return failure();
     Location loc = op->getLoc();
+    for (auto [scaled, factor] : parts->factors) // each has one use, below which is nothing but this attention
+      rewriter.replaceAllUsesWith(scaled->getResult(0), factor);
+    Value queries = parts->product->getOperand(0);
     auto shapeOf = [](Value v) { return toRank4(staticType(v).getShape()); };
-    Value query = reshape(rewriter, loc, parts->query, shapeOf(parts->query));
-    Value key = untranspose(rewriter, loc, parts->keyTransposed), value = parts->value;
+    Value query = reshape(rewriter, loc, queries, shapeOf(queries));
+    Value key = untranspose(rewriter, loc, parts->product->getOperand(1)), value = parts->value;
     if (!query || !key)
       return failure();
     int64_t keyRepeats = 1, valueRepeats = 1;
@@ -237,13 +297,15 @@ struct FormAttentionFromMatMul : RewritePattern {
       key = sharedKey;
       value = sharedValue;
     }
-    if (Value heads = keyRepeats == 1 ? beforeGrouping(query, parts->mask) : Value())
+    ArrayRef<int64_t> scores = staticType(op->getOperand(0)).getShape();
+    Value mask = prepareMask(rewriter, loc, parts->masks, scores);
+    if (Value heads = keyRepeats == 1 ? beforeGrouping(query, mask) : Value())
       query = heads;
     key = reshape(rewriter, loc, key, shapeOf(key));
     value = reshape(rewriter, loc, value, shapeOf(value));
     SmallVector<Value> operands = {query, key, value};
-    if (parts->mask)
-      operands.push_back(prepareMask(rewriter, loc, parts->mask, staticType(key).getDimSize(2)));
+    if (mask)
+      operands.push_back(mask);
     NamedAttribute scale = rewriter.getNamedAttr("scale", rewriter.getF32FloatAttr(static_cast<float>(parts->scale)));
     Value formed = build(rewriter, loc, "Attention", operands, scale);
     formed = formed ? reshape(rewriter, loc, formed, staticType(op->getResult(0)).getShape()) : Value();

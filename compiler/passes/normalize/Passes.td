@@ -90,7 +90,8 @@ def FormTensorScatter : Ogc_NormalizePass<"ogc-form-tensor-scatter"> {
 def FormAttention : Ogc_NormalizePass<"ogc-form-attention"> {
   let summary = "recognise decomposed scaled dot product attention";
   let description = [{
-    Matches MatMul(q, kT), scaled by scalars before or after, plus an additive mask, softmax over the last axis, optionally NaN → 0 (rows
+    Matches MatMul(q, kT), scaled by scalars before (also below reshapes and transposes) or after, plus additive masks, between which the
+    leading dimensions may be reshaped, softmax over the last axis, optionally NaN → 0 (rows
     that are masked out give zero anyway), MatMul with v. Needs static shapes, because a broadcast batch dimension would be something else;
     run it after the specialize phase. Transposes and reshapes stay outside, the one that made kT is undone. Key and value heads that were
     repeated for grouped queries are taken before they are repeated.

@@ -100,3 +100,58 @@ func.func @batches(%x: tensor<1x4x8xf32>) -> tensor<1x4x4xf32> {
   %8 = kern.matmul %3, %7 {transpose_rhs} : (tensor<1x4x16xf32>, tensor<1x4x16xf32>) -> tensor<1x4x4xf32>
   return %8 : tensor<1x4x4xf32>
 }
+
+// -----
+
+#id = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#last = affine_map<(d0, d1, d2) -> (d2)>
+
+// The second of three has no bias: the other two become one, although the bias of the first alone could be left to the attention.
+// CHECK-LABEL: func @one_without_bias
+// CHECK: kern.matmul %arg0, {{.*}} -> tensor<1x4x32xf32>
+// CHECK: %[[B:.*]] = linalg.generic {{.*}} : tensor<1x4x32xf16>, tensor<32xf16>)
+// CHECK-DAG: tensor.extract_slice %[[B]][0, 0, 0] [1, 4, 16]
+// CHECK-DAG: tensor.extract_slice %[[B]][0, 0, 16] [1, 4, 16]
+// CHECK-DAG: kern.matmul %arg0, {{.*}} -> tensor<1x4x16xf32>
+// CHECK: kern.attention
+func.func @one_without_bias(%x: tensor<1x4x8xf16>) -> tensor<1x4x1x16xf32> {
+  %w = arith.constant dense<1.0> : tensor<1x8x16xf16>
+  %v = arith.constant dense<2.0> : tensor<1x8x16xf16>
+  %u = arith.constant dense<3.0> : tensor<1x8x16xf16>
+  %b = arith.constant dense<4.0> : tensor<16xf16>
+  %c = arith.constant dense<5.0> : tensor<16xf16>
+  %e = tensor.empty() : tensor<1x4x16xf16>
+  %0 = kern.matmul %x, %w {packed} : (tensor<1x4x8xf16>, tensor<1x8x16xf16>) -> tensor<1x4x16xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%0 : tensor<1x4x16xf32>) outs(%e : tensor<1x4x16xf16>) {
+  ^bb0(%i: f32, %o: f16):
+    %s = arith.truncf %i : f32 to f16
+    linalg.yield %s : f16
+  } -> tensor<1x4x16xf16>
+  %2 = linalg.generic {indexing_maps = [#id, #last, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%1, %b : tensor<1x4x16xf16>, tensor<16xf16>) outs(%e : tensor<1x4x16xf16>) {
+  ^bb0(%i: f16, %j: f16, %o: f16):
+    %s = arith.addf %i, %j : f16
+    linalg.yield %s : f16
+  } -> tensor<1x4x16xf16>
+  %3 = kern.matmul %x, %v {packed} : (tensor<1x4x8xf16>, tensor<1x8x16xf16>) -> tensor<1x4x16xf32>
+  %4 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%3 : tensor<1x4x16xf32>) outs(%e : tensor<1x4x16xf16>) {
+  ^bb0(%i: f32, %o: f16):
+    %s = arith.truncf %i : f32 to f16
+    linalg.yield %s : f16
+  } -> tensor<1x4x16xf16>
+  %5 = kern.matmul %x, %u {packed} : (tensor<1x4x8xf16>, tensor<1x8x16xf16>) -> tensor<1x4x16xf32>
+  %6 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%5 : tensor<1x4x16xf32>) outs(%e : tensor<1x4x16xf16>) {
+  ^bb0(%i: f32, %o: f16):
+    %s = arith.truncf %i : f32 to f16
+    linalg.yield %s : f16
+  } -> tensor<1x4x16xf16>
+  %7 = linalg.generic {indexing_maps = [#id, #last, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%6, %c : tensor<1x4x16xf16>, tensor<16xf16>) outs(%e : tensor<1x4x16xf16>) {
+  ^bb0(%i: f16, %j: f16, %o: f16):
+    %s = arith.addf %i, %j : f16
+    linalg.yield %s : f16
+  } -> tensor<1x4x16xf16>
+  %q = tensor.expand_shape %2 [[0], [1], [2, 3]] output_shape [1, 4, 1, 16] : tensor<1x4x16xf16> into tensor<1x4x1x16xf16>
+  %k = tensor.expand_shape %4 [[0], [1], [2, 3]] output_shape [1, 4, 1, 16] : tensor<1x4x16xf16> into tensor<1x4x1x16xf16>
+  %y = tensor.expand_shape %7 [[0], [1], [2, 3]] output_shape [1, 4, 1, 16] : tensor<1x4x16xf16> into tensor<1x4x1x16xf16>
+  %a = kern.attention %q, %k, %y {scale = 1.0 : f32} : (tensor<1x4x1x16xf16>, tensor<1x4x1x16xf16>, tensor<1x4x1x16xf16>) -> tensor<1x4x1x16xf32>
+  return %a : tensor<1x4x1x16xf32>
+}

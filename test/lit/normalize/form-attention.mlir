@@ -134,3 +134,45 @@ func.func @one_query(%q: tensor<1x8x1x16xf32>, %k: tensor<1x2x5x16xf32>, %v: ten
   %7 = "onnx.MatMul"(%6, %v) : (tensor<1x2x4x5xf32>, tensor<1x2x5x16xf32>) -> tensor<1x2x4x16xf32>
   return %3, %7 : tensor<1x2x4x16xf32>, tensor<1x2x4x16xf32>
 }
+
+// A factor of the queries below reshape and transpose; two masks, one of them added to scores whose windows are split off.
+// CHECK-LABEL: func @windows
+// CHECK:       %[[Q:.*]] = "onnx.Transpose"(%arg0)
+// CHECK:       %[[M:.*]] = "onnx.Reshape"(%arg4, %{{.*}}) {{.*}} -> tensor<6x1x5x5xf32>
+// CHECK:       %[[S:.*]] = "onnx.Add"(%arg3, %[[M]]) : (tensor<1x2x5x5xf32>, tensor<6x1x5x5xf32>) -> tensor<6x2x5x5xf32>
+// CHECK:       "onnx.Attention"(%[[Q]], %arg1, %arg2, %[[S]]) {{.*}}scale = 2.500000e-01 : f32
+// CHECK-NOT:   "onnx.Softmax"
+func.func @windows(%x: tensor<6x5x2x16xf32>, %k: tensor<6x2x5x16xf32>, %v: tensor<6x2x5x16xf32>, %bias: tensor<1x2x5x5xf32>, %mask: tensor<1x6x1x5x5xf32>) -> tensor<6x2x5x16xf32> {
+  %quarter = onnx.constant {value = dense<0.25> : tensor<f32>} : tensor<f32>
+  %split = onnx.constant {value = dense<[1, 6, 2, 5, 5]> : tensor<5xi64>} : tensor<5xi64>
+  %joined = onnx.constant {value = dense<[6, 2, 5, 5]> : tensor<4xi64>} : tensor<4xi64>
+  %s = "onnx.Mul"(%x, %quarter) : (tensor<6x5x2x16xf32>, tensor<f32>) -> tensor<6x5x2x16xf32>
+  %q = "onnx.Transpose"(%s) {perm = array<i64: 0, 2, 1, 3>} : (tensor<6x5x2x16xf32>) -> tensor<6x2x5x16xf32>
+  %kt = "onnx.Transpose"(%k) {perm = array<i64: 0, 1, 3, 2>} : (tensor<6x2x5x16xf32>) -> tensor<6x2x16x5xf32>
+  %0 = "onnx.MatMul"(%q, %kt) : (tensor<6x2x5x16xf32>, tensor<6x2x16x5xf32>) -> tensor<6x2x5x5xf32>
+  %1 = "onnx.Add"(%0, %bias) : (tensor<6x2x5x5xf32>, tensor<1x2x5x5xf32>) -> tensor<6x2x5x5xf32>
+  %2 = "onnx.Reshape"(%1, %split) {allowzero = 0 : i64} : (tensor<6x2x5x5xf32>, tensor<5xi64>) -> tensor<1x6x2x5x5xf32>
+  %3 = "onnx.Add"(%2, %mask) : (tensor<1x6x2x5x5xf32>, tensor<1x6x1x5x5xf32>) -> tensor<1x6x2x5x5xf32>
+  %4 = "onnx.Reshape"(%3, %joined) {allowzero = 0 : i64} : (tensor<1x6x2x5x5xf32>, tensor<4xi64>) -> tensor<6x2x5x5xf32>
+  %5 = "onnx.Softmax"(%4) {axis = -1 : i64} : (tensor<6x2x5x5xf32>) -> tensor<6x2x5x5xf32>
+  %6 = "onnx.MatMul"(%5, %v) : (tensor<6x2x5x5xf32>, tensor<6x2x5x16xf32>) -> tensor<6x2x5x16xf32>
+  return %6 : tensor<6x2x5x16xf32>
+}
+
+// A mask that has some of the joined dimensions is expanded to all of them.
+// CHECK-LABEL: func @some_windows
+// CHECK:       %[[E:.*]] = "onnx.Expand"(%arg3, %{{.*}}) {{.*}} -> tensor<2x3x1x5x5xf32>
+// CHECK:       %[[M:.*]] = "onnx.Reshape"(%[[E]], %{{.*}}) {{.*}} -> tensor<6x1x5x5xf32>
+// CHECK:       "onnx.Attention"(%arg0, %arg1, %arg2, %[[M]])
+func.func @some_windows(%q: tensor<6x2x5x16xf32>, %k: tensor<6x2x5x16xf32>, %v: tensor<6x2x5x16xf32>, %mask: tensor<1x3x1x5x5xf32>) -> tensor<6x2x5x16xf32> {
+  %split = onnx.constant {value = dense<[2, 3, 2, 5, 5]> : tensor<5xi64>} : tensor<5xi64>
+  %joined = onnx.constant {value = dense<[6, 2, 5, 5]> : tensor<4xi64>} : tensor<4xi64>
+  %kt = "onnx.Transpose"(%k) {perm = array<i64: 0, 1, 3, 2>} : (tensor<6x2x5x16xf32>) -> tensor<6x2x16x5xf32>
+  %0 = "onnx.MatMul"(%q, %kt) : (tensor<6x2x5x16xf32>, tensor<6x2x16x5xf32>) -> tensor<6x2x5x5xf32>
+  %2 = "onnx.Reshape"(%0, %split) {allowzero = 0 : i64} : (tensor<6x2x5x5xf32>, tensor<5xi64>) -> tensor<2x3x2x5x5xf32>
+  %3 = "onnx.Add"(%2, %mask) : (tensor<2x3x2x5x5xf32>, tensor<1x3x1x5x5xf32>) -> tensor<2x3x2x5x5xf32>
+  %4 = "onnx.Reshape"(%3, %joined) {allowzero = 0 : i64} : (tensor<2x3x2x5x5xf32>, tensor<4xi64>) -> tensor<6x2x5x5xf32>
+  %5 = "onnx.Softmax"(%4) {axis = -1 : i64} : (tensor<6x2x5x5xf32>) -> tensor<6x2x5x5xf32>
+  %6 = "onnx.MatMul"(%5, %v) : (tensor<6x2x5x5xf32>, tensor<6x2x5x16xf32>) -> tensor<6x2x5x16xf32>
+  return %6 : tensor<6x2x5x16xf32>
+}
