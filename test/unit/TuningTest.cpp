@@ -94,13 +94,13 @@ TEST(Gemv, TheRuleBalancesBlocksAndBytes) {
   EXPECT_EQ(rule(128256, 2048, 2, 8), (Numbers{64, 32, 8, 1}));
   EXPECT_EQ(rule(2048, 8192, 2, 8), (Numbers{64, 16, 4, 8}));
   EXPECT_EQ(rule(2048, 8192, 2, 8, 64, {8, 0}), (Numbers{64, 32, 8, 1})); // no clusters
-  EXPECT_EQ(rule(240, 960, 2, 8), (Numbers{16, 16, 8, 1}));               // few columns: more blocks
+  EXPECT_EQ(rule(240, 960, 2, 8), (Numbers{16, 16, 4, 1}));               // few columns: more blocks
   EXPECT_EQ(rule(1000, 768, 4, 1), (Numbers{32, 32, 8, 1}));              // single elements: no more columns than lanes
-  EXPECT_EQ(rule(5, 3, 4, 4), (Numbers{16, 4, 8, 1}));
+  EXPECT_EQ(rule(5, 3, 4, 4), (Numbers{16, 4, 4, 1}));
   // Panels of 16: narrow blocks, smaller ones where there are many.
   EXPECT_EQ(rule(3072, 2048, 2, 8, 16), (Numbers{16, 16, 8, 1}));
   EXPECT_EQ(rule(16384, 2048, 2, 8, 16), (Numbers{16, 8, 8, 1}));
-  EXPECT_EQ(rule(2048, 8192, 2, 8, 16), (Numbers{16, 16, 4, 2}));
+  EXPECT_EQ(rule(2048, 8192, 2, 8, 16), (Numbers{16, 8, 16, 2}));
 }
 
 TEST(Gemv, CandidatesAreLegalForAnyRows) {
