@@ -1,4 +1,6 @@
 """If, Loop and Scan that become straight-line code, against onnxruntime; the others are refused by name."""
+import resource
+
 import numpy as np
 import onnx
 import pytest
@@ -75,6 +77,17 @@ def test_scan(ogc, tmp_path, attributes):
                             body=body(nodes, [("s", FLOAT, [size]), ("e", FLOAT, [size])], [("s2", FLOAT, [size]), ("o", FLOAT, [size])]), **attributes)
     check(ogc, tmp_path, [scan], {"s0": (FLOAT, [size]), "x": (FLOAT, [2, 3])}, {"y": (FLOAT, [size]), "all": (FLOAT, [None, None])}, {},
           {"s0": X.ravel()[:size], "x": X})
+
+
+def test_scan_of_many_rows(ogc, tmp_path):
+    """A result of as many parts as there are rows: its parts are told apart by halves. A chain of branches took minutes of processor time."""
+    rows = np.random.default_rng(1).standard_normal((900, 3)).astype(np.float32)
+    scan = helper.make_node("Scan", ["s0", "x"], ["y", "all"], name="scan", num_scan_inputs=1,
+                            body=body([helper.make_node("Add", ["s", "e"], ["s2"]), helper.make_node("Identity", ["s2"], ["o"])],
+                                      [("s", FLOAT, [3]), ("e", FLOAT, [3])], [("s2", FLOAT, [3]), ("o", FLOAT, [3])]))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    check(ogc, tmp_path, [scan], {"s0": (FLOAT, [3]), "x": (FLOAT, [900, 3])}, {"y": (FLOAT, [3]), "all": (FLOAT, [900, 3])}, {}, {"s0": X[0], "x": rows})
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 40
 
 
 @pytest.mark.parametrize("condition", [np.array(True), np.array(False), np.array([True])], ids=str)

@@ -32,6 +32,8 @@ REFUSED = {
                                                 ["Add node 'n'", "'axis' is -2147483648", "out of range for rank 3"]),
     "axis of a broadcast at the end of 64 bits": (one(N("Add", ["x", "b"], ["y"], name="n", axis=-2**63, broadcast=1), {"x": (2, 3, 4), "b": (3,)}, opset=4),
                                                   ["Add node 'n'", "'axis' is -9223372036854775808", "out of range for rank 3"]),
+    "fewer than no batch dimensions": (one(N("GatherND", ["x", "i"], ["y"], name="n", batch_dims=-1), {"x": (2, 2, 2)}, {"i": np.zeros((2, 1), np.int64)}),
+                                       ["GatherND node 'n'", "-1 batch dimensions"]),
     "axis of a flattening softmax": (one(N("Softmax", ["x"], ["y"], name="n", axis=2**32 + 1), {"x": (2, 3, 4)}, opset=11),
                                      ["Softmax node 'n'", "'axis' is 4294967297", "out of range for rank 3"]),
     "no inputs in an older form": (one(N("Softmax", [], ["y"], name="n"), {"x": (6,)}, opset=4), ["Softmax node 'n'", "has 0 inputs, expected at least 1"]),

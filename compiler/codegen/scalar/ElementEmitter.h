@@ -91,13 +91,14 @@ private:
   mlir::Value emitTensorOp(mlir::Operation *op, llvm::ArrayRef<mlir::Value> indices);
   mlir::Value emitExtractSlice(mlir::tensor::ExtractSliceOp op, llvm::ArrayRef<mlir::Value> indices);
   mlir::Value emitInsertSlice(mlir::tensor::InsertSliceOp op, llvm::ArrayRef<mlir::Value> indices);
-  mlir::Value emitConcat(mlir::tensor::ConcatOp op, unsigned first, int64_t offset, llvm::ArrayRef<mlir::Value> indices);
+  mlir::Value emitConcat(mlir::tensor::ConcatOp op, size_t first, size_t last, int64_t offset,
+                         llvm::ArrayRef<mlir::Value> indices);
   mlir::Value emitPad(mlir::tensor::PadOp op, llvm::ArrayRef<mlir::Value> indices);
   mlir::Value emitConstant(mlir::arith::ConstantOp op, llvm::ArrayRef<mlir::Value> indices);
   mlir::Value emitInsert(mlir::tensor::InsertOp op, llvm::ArrayRef<mlir::Value> indices);
   mlir::Value emitElementwise(mlir::Operation *op, llvm::ArrayRef<mlir::Value> indices);
   mlir::Value emitRegion(mlir::Operation *op, llvm::ArrayRef<mlir::Value> indices);
-  mlir::Value emitFromElements(mlir::tensor::FromElementsOp op, unsigned first, llvm::ArrayRef<mlir::Value> indices);
+  mlir::Value emitFromElements(mlir::tensor::FromElementsOp op, size_t first, size_t last, llvm::ArrayRef<mlir::Value> indices);
   mlir::Value emitIf(mlir::Location loc, mlir::Type type, mlir::Value condition, llvm::function_ref<mlir::Value()> then,
                      llvm::function_ref<mlir::Value()> otherwise);
   mlir::Value emitOffset(mlir::Location loc, mlir::OpFoldResult offset);

@@ -63,14 +63,15 @@ Value ElementEmitter::emitTensorOp(Operation *op, ArrayRef<Value> indices) {
       })
       .Case([&](tensor::ExtractSliceOp slice) { return emitExtractSlice(slice, indices); })
       .Case([&](tensor::InsertSliceOp slice) { return emitInsertSlice(slice, indices); })
-      .Case([&](tensor::ConcatOp concat) { return emitConcat(concat, 0, 0, indices); })
+      .Case([&](tensor::ConcatOp concat) { return emitConcat(concat, 0, concat.getInputs().size(), 0, indices); })
       .Case([&](tensor::PadOp pad) { return emitPad(pad, indices); })
       .Case([&](tensor::CastOp cast) { return emit(cast.getSource(), indices); })
       .Case([&](tensor::SplatOp splat) { return emitScalar(splat.getInput()); })
       .Case([&](tensor::InsertOp insert) { return emitInsert(insert, indices); })
       .Case([&](tensor::ScatterOp scatter) { return emitScatter(*this, builder, scatter, indices); })
       .Case([&](tensor::GenerateOp generate) { return emitRegion(generate, indices); })
-      .Case([&](tensor::FromElementsOp elements) { return emitFromElements(elements, 0, indices); })
+      .Case(
+          [&](tensor::FromElementsOp elements) { return emitFromElements(elements, 0, elements.getElements().size(), indices); })
       .Case([&](tensor::BitcastOp bitcast) -> Value {
         Value element = emit(bitcast.getSource(), indices);
         return element ? Value(arith::BitcastOp::create(builder, loc, tensorType(bitcast.getResult()).getElementType(), element))
@@ -166,20 +167,23 @@ Value ElementEmitter::emitInsertSlice(tensor::InsertSliceOp op, ArrayRef<Value> 
   return emitIf(loc, op.getDestType().getElementType(), inside, source, [&] { return emit(op.getDest(), indices); });
 }
 
-/// The operands of a concatenation from `first` on; `offset` is where `first` begins.
-Value ElementEmitter::emitConcat(tensor::ConcatOp op, unsigned first, int64_t offset, ArrayRef<Value> indices) {
+/// The operands `first` to `last` of a concatenation; `offset` is where they begin. Halves of them are told apart first: a chain
+/// of a thousand branches, each in the last one, is more than compilers take.
+Value ElementEmitter::emitConcat(tensor::ConcatOp op, size_t first, size_t last, int64_t offset, ArrayRef<Value> indices) {
   Location loc = op.getLoc();
-  Value input = op.getInputs()[first];
-  int64_t dim = op.getDim(), end = offset + tensorType(input).getDimSize(dim);
-  auto here = [&]() -> Value {
+  int64_t dim = op.getDim();
+  if (first + 1 == last) {
     SmallVector<Value> source(indices);
     source[dim] = math.sub(loc, indices[dim], offset);
-    return emit(input, source);
-  };
-  if (first + 1 == op.getInputs().size())
-    return here();
-  return emitIf(loc, op.getResultType().getElementType(), math.lessThan(loc, indices[dim], end), here,
-                [&] { return emitConcat(op, first + 1, end, indices); });
+    return emit(op.getInputs()[first], source);
+  }
+  size_t middle = first + (last - first) / 2;
+  int64_t end = offset;
+  for (Value input : op.getInputs().slice(first, middle - first))
+    end += tensorType(input).getDimSize(dim);
+  return emitIf(
+      loc, op.getResultType().getElementType(), math.lessThan(loc, indices[dim], end),
+      [&] { return emitConcat(op, first, middle, offset, indices); }, [&] { return emitConcat(op, middle, last, end, indices); });
 }
 
 Value ElementEmitter::emitPad(tensor::PadOp op, ArrayRef<Value> indices) {
@@ -253,15 +257,16 @@ Value ElementEmitter::emitConstant(arith::ConstantOp op, ArrayRef<Value> indices
   return result;
 }
 
-/// `tensor.from_elements`: elements from `first` on, at row-major position.
-Value ElementEmitter::emitFromElements(tensor::FromElementsOp op, unsigned first, ArrayRef<Value> indices) {
+/// `tensor.from_elements`: its elements `first` to `last`, at row-major position; halves are told apart first, as above.
+Value ElementEmitter::emitFromElements(tensor::FromElementsOp op, size_t first, size_t last, ArrayRef<Value> indices) {
   Location loc = op.getLoc();
-  if (first + 1 >= op.getElements().size())
-    return emitScalar(op.getElements().back());
+  if (first + 1 >= last)
+    return emitScalar(op.getElements()[first]);
+  size_t middle = first + (last - first) / 2;
   Value position = math.linearize(loc, indices, tensorType(op.getResult()).getShape());
   return emitIf(
-      loc, tensorType(op.getResult()).getElementType(), math.lessThan(loc, position, first + 1),
-      [&] { return emitScalar(op.getElements()[first]); }, [&] { return emitFromElements(op, first + 1, indices); });
+      loc, tensorType(op.getResult()).getElementType(), math.lessThan(loc, position, static_cast<int64_t>(middle)),
+      [&] { return emitFromElements(op, first, middle, indices); }, [&] { return emitFromElements(op, middle, last, indices); });
 }
 
 } // namespace ogc::codegen

@@ -128,7 +128,7 @@ LogicalResult gatherNd(Node &n) {
   if (n.inRank(1) < 1)
     return n.fail("indices are a scalar");
   int64_t batch = n.op.getI64("batch_dims"), depth = n.inShape(1).back(), indexDims = n.inRank(1) - 1;
-  if (batch + depth > n.inRank(0) || batch > indexDims)
+  if (batch < 0 || batch + depth > n.inRank(0) || batch > indexDims)
     return n.fail("indices of depth " + Twine(depth) + " with " + Twine(batch) + " batch dimensions do not fit data of rank " +
                   Twine(n.inRank(0)));
   unsigned outRank = static_cast<unsigned>(n.outShape().size());
