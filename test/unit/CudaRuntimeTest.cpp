@@ -1,9 +1,11 @@
 //===- CudaRuntimeTest.cpp - the cuda driver against a fake one -----------===//
 #include "runtime_lib/src/cuda/Architecture.h"
+#include "runtime_lib/src/cuda/Carveout.h"
 #include "runtime_lib/src/cuda/CudaEngine.h"
 #include "test/unit/FakeDriver.h"
 #include "test/unit/TestBundle.h"
 
+#include <array>
 #include <gtest/gtest.h>
 
 using namespace ogc;
@@ -34,6 +36,20 @@ void addClusterAndGemm(fb::ManifestT &manifest) {
   gemm.m = gemm.n = gemm.k = 4;
   gemm.has_bias = gemm.has_workspace = true;
   graph.edges.push_back(fb::Edge(3, 5, fb::EdgeKind::Full));
+}
+
+TEST(Carveout, LeavesTheCacheToKernelsThatNeedLittleSharedMemory) {
+  Multiprocessors h200{132, 2048, 233472};
+  KernelNeeds attention{32, 384, 14376}, streamed{1024, 256, 768}, row{1, 256, 32};
+  // One block of 15400 bytes and eight of 1792 beside it.
+  EXPECT_EQ(carveoutPercent(std::array{row, attention, streamed, row}, h200), 13);
+  EXPECT_EQ(carveoutPercent(std::array{row}, h200), 1);
+  // Tiles that fill shared memory, and two neighbours that together need more than a third of it.
+  EXPECT_EQ(carveoutPercent(std::array{row, KernelNeeds{96, 160, 200'000}}, h200), 100);
+  EXPECT_EQ(carveoutPercent(std::array{KernelNeeds{132, 256, 40'000}, KernelNeeds{132, 256, 41'000}}, h200), 100);
+  EXPECT_EQ(carveoutPercent(std::array{KernelNeeds{132, 256, 39'000}, KernelNeeds{132, 256, 39'000}}, h200), 35);
+  // More blocks than fit by their threads do not count.
+  EXPECT_EQ(carveoutPercent(std::array{KernelNeeds{100'000, 1024, 1024}}, h200), 2);
 }
 
 class FakeCuda : public testing::Test {

@@ -27,6 +27,7 @@ namespace ogc::cuda {
   X(cuModuleLoadData, "cuModuleLoadData", (CUmodule * module, const void *image))                                                \
   X(cuModuleUnload, "cuModuleUnload", (CUmodule module))                                                                         \
   X(cuModuleGetFunction, "cuModuleGetFunction", (CUfunction * function, CUmodule module, const char *name))                      \
+  X(cuFuncGetAttribute, "cuFuncGetAttribute", (int *value, int attribute, CUfunction function))                                  \
   X(cuFuncSetAttribute, "cuFuncSetAttribute", (CUfunction function, int attribute, int value))                                   \
   X(cuMemGetAllocationGranularity, "cuMemGetAllocationGranularity", (size_t *bytes, const MemAllocationProp *prop, int option))  \
   X(cuMemAddressReserve, "cuMemAddressReserve",                                                                                  \

@@ -3,6 +3,7 @@
 
 #include "runtime_lib/format/Refit.h"
 #include "runtime_lib/src/cuda/Architecture.h"
+#include "runtime_lib/src/cuda/Carveout.h"
 #include "runtime_lib/src/cuda/CudaContext.h"
 #include "runtime_lib/src/driver/Weights.h"
 
@@ -74,6 +75,27 @@ Status CudaEngine::loadKernels() {
     for (unsigned j = 0; kernel.cuda() && j < kernel.cuda()->size(); ++j)
       OGC_RETURN_IF_ERROR(loadKernel(*kernel.cuda()->Get(j), kernels_[i]));
   }
+  return chooseCarveout();
+}
+
+Status CudaEngine::chooseCarveout() {
+  Multiprocessors device{};
+  OGC_CUDA(api_, cuDeviceGetAttribute, &device.count, kMultiprocessors, device_);
+  OGC_CUDA(api_, cuDeviceGetAttribute, &device.threads, kMultiprocessorThreads, device_);
+  OGC_CUDA(api_, cuDeviceGetAttribute, &device.sharedBytes, kMultiprocessorSharedBytes, device_);
+  auto volume = [](const fb::Dim3 &extents) { return int64_t(extents.x()) * extents.y() * extents.z(); };
+  std::vector<KernelNeeds> needs;
+  for (const LoadedKernel &kernel : kernels_)
+    if (kernel.function) {
+      int staticBytes = 0;
+      OGC_CUDA(api_, cuFuncGetAttribute, &staticBytes, kFuncStaticSharedBytes, kernel.function);
+      needs.push_back(
+          {volume(*kernel.launch->grid()), volume(*kernel.launch->block()), kernel.launch->shared_bytes() + staticBytes});
+    }
+  carveoutPercent_ = carveoutPercent(needs, device);
+  for (const LoadedKernel &kernel : kernels_)
+    if (kernel.function)
+      OGC_CUDA(api_, cuFuncSetAttribute, kernel.function, kFuncPreferredCarveout, carveoutPercent_);
   return Status();
 }
 
@@ -83,8 +105,7 @@ Status CudaEngine::loadKernel(const fb::CudaKernel &launch, LoadedKernel &out) {
     return Status();
   CUfunction function = nullptr;
   OGC_CUDA(api_, cuModuleGetFunction, &function, module, launch.entry()->c_str());
-  // One carveout for all kernels: a change between neighbours keeps them from overlapping.
-  OGC_CUDA(api_, cuFuncSetAttribute, function, kFuncPreferredCarveout, 100);
+  OGC_CUDA(api_, cuFuncSetAttribute, function, kFuncPreferredCarveout, carveoutPercent_);
   if (launch.shared_bytes() != 0)
     OGC_CUDA(api_, cuFuncSetAttribute, function, kFuncMaxDynamicSharedBytes, static_cast<int>(launch.shared_bytes()));
   const fb::Dim3 &cluster = *launch.cluster();

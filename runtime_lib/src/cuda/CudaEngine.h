@@ -68,6 +68,8 @@ private:
   Status loadKernels();
   /// Finds a kernel in its module; leaves `out` alone where the module is for another architecture.
   Status loadKernel(const fb::CudaKernel &launch, LoadedKernel &out);
+  /// Divides first-level memory for all kernels that are loaded.
+  Status chooseCarveout();
   Status uploadWeights(const EngineOptions &options);
 
   const DriverApi &api_;
@@ -81,6 +83,7 @@ private:
   std::vector<CUmodule> modules_;
   std::vector<CUmodule> moduleOfBlob_; ///< null for other architectures
   std::vector<LoadedKernel> kernels_;
+  int carveoutPercent_ = 100;
   VirtualRegion weights_;
   std::shared_mutex weightsMutex_;
   std::vector<BindingTable> bindingTables_;

@@ -32,8 +32,11 @@ inline void *devicePointer(CUdeviceptr address) {
   return reinterpret_cast<void *>(address); // NOLINT(performance-no-int-to-ptr): addresses are integers in the driver
 }
 
-inline constexpr int kComputeCapabilityMajor = 75, kComputeCapabilityMinor = 76; // CUdevice_attribute
-inline constexpr int kFuncMaxDynamicSharedBytes = 8, kFuncPreferredCarveout = 9, kFuncNonPortableCluster = 14;
+// CUdevice_attribute
+inline constexpr int kMultiprocessors = 16, kMultiprocessorThreads = 39, kComputeCapabilityMajor = 75,
+                     kComputeCapabilityMinor = 76, kMultiprocessorSharedBytes = 81;
+inline constexpr int kFuncStaticSharedBytes = 1, kFuncMaxDynamicSharedBytes = 8, kFuncPreferredCarveout = 9,
+                     kFuncNonPortableCluster = 14;
 inline constexpr int kPointerMemoryType = 2, kPointerIsManaged = 8, kPointerDeviceOrdinal = 9; // CUpointer_attribute
 inline constexpr int kMemoryTypeHost = 1, kMemoryTypeDevice = 2, kMemAllocationPinned = 1, kMemLocationDevice = 1,
                      kMemAccessReadWrite = 3;
