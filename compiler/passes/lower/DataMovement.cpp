@@ -1,10 +1,12 @@
 //===- DataMovement.cpp - operators that move elements by fixed rules -----===//
 #include "compiler/passes/lower/Node.h"
 #include "compiler/passes/lower/SmallTypes.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
@@ -178,8 +180,21 @@ LogicalResult tileOp(Node &n) {
 // Space, channels, triangles
 //===----------------------------------------------------------------------===//
 
+/// The block divides `extents`, once or, for channels that become blocks, squared.
+LogicalResult checkBlock(Node &n, int64_t block, ArrayRef<int64_t> extents, bool squared) {
+  constexpr int64_t largest = 1 << 20; // squared it is far from overflow
+  int64_t divisor = squared ? block * (block <= largest ? block : 1) : block;
+  if (block >= 1 && block <= largest && llvm::all_of(extents, [&](int64_t extent) { return extent % divisor == 0; }))
+    return success();
+  std::string found = llvm::join(llvm::map_range(extents, [](int64_t extent) { return std::to_string(extent); }), "x");
+  return n.fail("blocksize is " + Twine(block) + (squared ? ", whose square does not divide " : ", which does not divide ") +
+                found + (squared ? " channels" : " pixels"));
+}
+
 LogicalResult depthToSpace(Node &n) {
   int64_t block = n.op.getI64("blocksize"), c = n.inShape(0)[1];
+  if (failed(checkBlock(n, block, c, /*squared=*/true)))
+    return failure();
   StringRef mode = n.op.getStr("mode", "DCR");
   if (mode != "DCR" && mode != "CRD")
     return n.fail("mode is '" + mode + "', expected DCR or CRD");
@@ -194,6 +209,8 @@ LogicalResult depthToSpace(Node &n) {
 
 LogicalResult spaceToDepth(Node &n) {
   int64_t block = n.op.getI64("blocksize");
+  if (failed(checkBlock(n, block, n.inShape(0).take_back(2), /*squared=*/false)))
+    return failure();
   StringRef mode = n.op.getStr("mode", "DCR");
   if (mode != "DCR" && mode != "CRD")
     return n.fail("mode is '" + mode + "', expected DCR or CRD");

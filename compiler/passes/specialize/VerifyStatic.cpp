@@ -17,11 +17,12 @@ constexpr int64_t mostBytes = int64_t(1) << 40;
 
 bool isTooLarge(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || !tensor.hasStaticShape() || llvm::is_contained(tensor.getShape(), 0))
+  if (!tensor || !tensor.hasStaticShape())
     return false;
   int64_t bytes = 8; // an element of the widest type
+  // Without elements, too, the other extents count: they are multiplied one after the other, in any order.
   for (int64_t extent : tensor.getShape())
-    if (llvm::MulOverflow(bytes, extent, bytes) || bytes > mostBytes)
+    if (llvm::MulOverflow(bytes, std::max<int64_t>(extent, 1), bytes) || bytes > mostBytes)
       return true;
   return false;
 }
