@@ -123,7 +123,7 @@ def refusal(session):
 # Ways to compile that a table compares with the default, in fp16: what each lever gives.
 VARIANTS = {"full edges": ["--no-pdl"], "one chain": ["--serial"], "products by cuBLASLt": ["--gemm", "cublaslt"], "rules without a table": ["--tuning", "none"],
             **{f"no {name}": ["--disable", name] for name in ("fold-batch-norm", "form-layer-norm", "form-gelu", "form-tensor-scatter", "form-attention", "propagate-layout", "narrow-panels", "pair-matmuls",
-                                                              "merge-matmuls", "absorb-scales", "vector-chains", "fuse-epilogues", "place-concats", "place-slices", "update-in-place")}}
+                                                              "merge-matmuls", "absorb-scales", "absorb-norms", "vector-chains", "fuse-epilogues", "place-concats", "place-slices", "update-in-place")}}
 
 
 def compile_variant(session, model, flags):

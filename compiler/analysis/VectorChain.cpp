@@ -2,7 +2,7 @@
 #include "compiler/analysis/VectorChain.h"
 
 #include "compiler/analysis/Combiner.h"
-#include "compiler/dialect/kern/Kern.h"
+#include "compiler/dialect/kern/RowNorm.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
@@ -71,7 +71,7 @@ std::optional<VectorStage> vectorStageOf(Operation *op) {
       stage = VectorStage{op, /*isProduct=*/true, in[0], out[3], in[3]};
   } else if (auto matmul = dyn_cast<kern::MatmulOp>(op)) {
     ArrayRef<int64_t> in = tensorType(matmul.getLhs()).getShape();
-    if (matmul.getPacked())
+    if (matmul.getPacked() && !kern::rowNormOf(matmul))
       stage = VectorStage{op, /*isProduct=*/true, in[0] * in[1], tensorType(matmul.getResult()).getDimSize(2), in[2]};
   } else if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
     stage = reductionStage(generic);

@@ -74,6 +74,7 @@ void addFusePasses(const CompileOptions &options, OpPassManager &manager) {
   addOptional(manager, options, createPairMatmuls());
   addOptional(manager, options, createMergeMatmuls());
   addOptional(manager, options, createAbsorbScales());
+  addOptional(manager, options, createAbsorbNorms());
   FuseRegionsOptions regions;
   regions.epilogues = !isDisabled(options, "fuse-epilogues");
   regions.vectorChains = !isDisabled(options, "vector-chains");
@@ -109,9 +110,10 @@ void addPlanPasses(const CompileOptions &options, OpPassManager &manager) {
 
 llvm::ArrayRef<StringRef> optionalPasses() {
   static constexpr StringRef passes[] = {
-      "fold-batch-norm", "form-layer-norm", "form-gelu",       "form-tensor-scatter",     "form-attention", "propagate-layout",
-      "narrow-panels",   "pair-matmuls",    "merge-matmuls",   "absorb-scales",           "vector-chains",  "fuse-epilogues",
-      "place-concats",   "place-slices",    "update-in-place", "mark-programmatic-edges",
+      "fold-batch-norm",  "form-layer-norm",         "form-gelu",      "form-tensor-scatter", "form-attention",
+      "propagate-layout", "narrow-panels",           "pair-matmuls",   "merge-matmuls",       "absorb-scales",
+      "absorb-norms",     "vector-chains",           "fuse-epilogues", "place-concats",       "place-slices",
+      "update-in-place",  "mark-programmatic-edges",
   };
   return passes;
 }

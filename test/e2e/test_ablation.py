@@ -10,7 +10,7 @@ import harness
 
 F32, I64 = TensorProto.FLOAT, TensorProto.INT64
 TOKENS, WIDTH = 64, 32
-PASSES = ["fold-batch-norm", "form-layer-norm", "form-gelu", "form-tensor-scatter", "form-attention", "propagate-layout", "narrow-panels", "pair-matmuls", "merge-matmuls", "absorb-scales",
+PASSES = ["fold-batch-norm", "form-layer-norm", "form-gelu", "form-tensor-scatter", "form-attention", "propagate-layout", "narrow-panels", "pair-matmuls", "merge-matmuls", "absorb-scales", "absorb-norms",
           "vector-chains", "fuse-epilogues", "place-concats", "place-slices", "update-in-place", "mark-programmatic-edges"]
 
 
@@ -36,8 +36,9 @@ def network():
              ("Softmax", "h", "i", {"axis": -1}), ("Split", "i", "p0 p1", {"axis": 1, "num_outputs": 2}), ("CumSum", "p0 rows", "u0", {}), ("Mul", "u0 half", "u1", {}),
              ("CumSum", "u1 rows", "z", {}), ("MatMul", "i wq", "r0", {}), ("Sigmoid", "r0", "r1", {}), ("MatMul", "i wv", "r2", {}), ("Mul", "r1 r2", "j0", {}), ("MaxPool", "j0", "s0", {"kernel_shape": [3], "pads": [1, 1]}), ("MatMul", "s0 wk", "j1", {}), ("Concat", "j0 j1", "j", {"axis": 2}), ("MatMul", "j wide", "k1", {}),
              ("Add", "k1 t", "l", {}), ("Softmax", "l", "y", {"axis": -1}),
-             # One row.
-             ("ReduceMean", "l all", "l0", {}), ("MatMul", "l0 head", "w", {}),
+             # One row, normalized between two products.
+             ("ReduceMean", "l all", "l0", {}), ("MatMul", "l0 wo", "n2", {}), ("Mul", "n2 n2", "n3", {}), ("ReduceMean", "n3 axis", "n4", {}), ("Add", "n4 eps", "n5", {}), ("Sqrt", "n5", "n6", {}),
+             ("Div", "n2 n6", "n7", {}), ("Mul", "n7 scale", "n8", {}), ("MatMul", "n8 head", "w", {}),
              # A row written among others.
              ("Transpose", "l", "l1", {"perm": [1, 0, 2]}), ("Transpose", "l0", "l2", {"perm": [1, 0, 2]}), ("ScatterND", "l1 place l2", "l3", {}), ("Transpose", "l3", "l4", {"perm": [1, 0, 2]}), ("Softmax", "l4", "c", {"axis": -1})]
     nodes = [helper.make_node(op, inputs.split(), outputs.split(), name=f"{op} {outputs}", **attributes) for op, inputs, outputs, attributes in steps]

@@ -29,11 +29,11 @@ struct Config : ogc::GemmDefaults {
   };
 };
 
-template <class O, int P_, int BN_, int Warps_, int Split_, int V_, int Weights_, int Depth_> struct VectorConfig : ogc::GemvDefaults {
+template <class O, int P_, int BN_, int Warps_, int Split_, int V_, int Weights_, int Depth_, int Norm_> struct VectorConfig : ogc::GemvDefaults {
   using Element = typename O::Element;
   enum {
     Batch = O::Batch, M = O::M, N = O::N, K = O::K, ASb = O::SB, ASm = O::SM, ASk = O::SK, BLayout = O::Layout, P = P_, BSb = O::BB, BSk = O::BK_, BSn = O::BN_,
-    VecB = O::VecB, BN = BN_, Warps = Warps_, Depth = Depth_, Split = Split_, V = V_, WeightsConstant = Weights_, SharedBytes = 232448
+    VecB = O::VecB, BN = BN_, Warps = Warps_, Depth = Depth_, Split = Split_, V = V_, WeightsConstant = Weights_, Norm = Norm_, Epsilon = 0x3727c5ac, SharedBytes = 232448
   };
 };
 
@@ -46,7 +46,7 @@ gemvKernel(const typename C::Element *__restrict__ a, const typename C::Element 
   ogc::gemv<C>(a, b, epilogue);
 }
 
-template <class T> __global__ void reference(const T *a, const T *b, double *out, int B, int M, int N, int K, long long sb, long long sm, long long sk, int layout, int P, long long bb, long long bk, long long bn) {
+template <class T> __global__ void reference(const T *a, const T *b, double *out, int B, int M, int N, int K, long long sb, long long sm, long long sk, int layout, int P, long long bb, long long bk, long long bn, int norm) {
   long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (i >= (long long)B * M * N)
     return;
@@ -54,12 +54,12 @@ template <class T> __global__ void reference(const T *a, const T *b, double *out
   double sum = 0;
   for (int k = 0; k < K; ++k)
     sum += (double)ogc::toFloat(a[batch * sb + m * sm + k * sk]) * ogc::toFloat(layout == 0 ? b[(long long)(n / P) * K * P + (long long)k * P + n % P] : b[batch * bb + k * bk + n * bn]);
-  out[i] = sum;
+  out[i] = sum / rowSpread(norm, 1e-5f, K, [&](int k) { return (double)ogc::toFloat(a[batch * sb + m * sm + k * sk]); });
 }
 
-template <class O, class Run> void check(const std::string &what, int P, double tolerance, Run run) {
+template <class O, class Run> void check(const std::string &what, int P, double tolerance, int norm, Run run) {
   using T = typename O::Element;
-  auto a = makeTensor<T>({1, O::Batch, O::M, O::K}, {0, O::SB, O::SM, O::SK}, 1);
+  auto a = makeTensor<T>({1, O::Batch, O::M, O::K}, {0, O::SB, O::SM, O::SK}, 1, 1, norm ? 0.5f : 0);
   T *b = O::Layout == 0 ? makePanels<T>(O::K, O::N, P, 2) : makeTensor<T>({1, O::BB ? (int)O::Batch : 1, O::K, O::N}, {0, O::BB, O::BK_, O::BN_}, 2).data;
   size_t n = (size_t)O::Batch * O::M * O::N;
   float *out = (float *)allocate(n * 4);
@@ -67,7 +67,7 @@ template <class O, class Run> void check(const std::string &what, int P, double 
   double *ref = (double *)allocate(n * 8);
   CHECK_CUDA(cudaMemset(out, 255, n * 4));
   CHECK_CUDA(cudaMemset(calls, 0, n * 4));
-  reference<T><<<(unsigned)((n + 127) / 128), 128>>>(a.data, b, ref, O::Batch, O::M, O::N, O::K, O::SB, O::SM, O::SK, O::Layout, P, O::BB, O::BK_, O::BN_);
+  reference<T><<<(unsigned)((n + 127) / 128), 128>>>(a.data, b, ref, O::Batch, O::M, O::N, O::K, O::SB, O::SM, O::SK, O::Layout, P, O::BB, O::BK_, O::BN_, norm);
   run(a.data, b, out, calls);
   CHECK_CUDA(cudaGetLastError());
   char name[160];
@@ -82,17 +82,17 @@ template <class O, int Products, int P, int BM, int BN, int BK, int WM, int WN, 
   double tolerance = sizeof(typename O::Element) == 2 ? 5e-6 : Products == 3 ? 2e-6 : 1e-3;
   char what[96];
   snprintf(what, sizeof what, "gemm%s %dx%dx%d w%d%d%d st%d split%d v%d p%d", Engine ? " wide" : "", BM, BN, BK, WM, WN, WK, Stages, Split, V, Products);
-  check<O>(what, P, tolerance, [](auto *a, auto *b, float *out, int *calls) {
+  check<O>(what, P, tolerance, 0, [](auto *a, auto *b, float *out, int *calls) {
     launch(gemmKernel<C>, (long long)Split * S::TilesN * S::TilesM * C::Batch, S::Threads, S::Bytes, Split, 0, a, b, Recorder<V>{out, calls, (long long)C::M * C::N, C::N});
   });
 }
 
-template <class O, int P, int BN, int Warps, int Split, int V, int Weights = 0, int Depth = 8> void gemvCase() {
-  using C = VectorConfig<O, P, BN, Warps, Split, V, Weights, Depth>;
+template <class O, int P, int BN, int Warps, int Split, int V, int Weights = 0, int Depth = 8, int Norm = 0> void gemvCase() {
+  using C = VectorConfig<O, P, BN, Warps, Split, V, Weights, Depth, Norm>;
   using S = ogc::GemvShape<C>;
   char what[96];
-  snprintf(what, sizeof what, "gemv bn%d w%d depth%d split%d v%d", BN, Warps, Depth, Split, V);
-  check<O>(what, P, 2e-6, [](auto *a, auto *b, float *out, int *calls) {
+  snprintf(what, sizeof what, "gemv norm%d bn%d w%d depth%d split%d v%d", Norm, BN, Warps, Depth, Split, V);
+  check<O>(what, P, 2e-6, Norm, [](auto *a, auto *b, float *out, int *calls) {
     launch(gemvKernel<C>, (long long)Split * S::TilesN * C::Batch, S::Threads, S::Bytes, Split, 0, a, b, Recorder<V>{out, calls, (long long)C::M * C::N, C::N});
   });
 }
@@ -155,6 +155,11 @@ template <class T> void vectors() {
   gemvCase<Operands<T, 1, 2, 96, 500, 1, 0, 1, 0, W>, 64, 32, 16, 2, 2, 0, 2>();
   gemvCase<Operands<T, 1, 8, 40, 700, 0, 0, 1, 0, W>, 16, 16, 4, 2, 1, 1, 2>();
   gemvCase<Operands<T, 2, 1, 35, 60, 1, 0, 1, 1, 1, true>, 64, 32, 3, 1, 1, 0, 2>();
+  // Rows divided by their spread.
+  gemvCase<Operands<T, 1, 1, 1000, 2048, 0, 0, 1, 0, W>, 32, 32, 8, 4, 4, 1, 8, 1>();
+  gemvCase<Operands<T, 1, 2, 130, 8192, 0, 3, 1, 0, W>, 64, 64, 16, 8, 2, 1, 4, 2>();
+  gemvCase<Operands<T, 1, 1, 77, 1001, 0, 0, 1, 0, W>, 16, 16, 8, 1, 1, 1, 3, 2>();
+  gemvCase<Operands<T, 1, 2, 96, 500, 0, 0, 1, 0, W>, 16, 16, 16, 1, 1, 1, 8, 1>();
 }
 
 } // namespace

@@ -55,12 +55,12 @@ template <class T> __global__ void fillNan(T *p, size_t n) {
 }
 template <class T>
 __global__ void fillTensor(T *p, long long n0, long long n1, long long n2, long long n3, long long s0, long long s1, long long s2,
-                           long long s3, unsigned seed, float scale) {
+                           long long s3, unsigned seed, float scale, float shift) {
   long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (i >= n0 * n1 * n2 * n3)
     return;
   long long i3 = i % n3, i2 = i / n3 % n2, i1 = i / n3 / n2 % n1, i0 = i / n3 / n2 / n1;
-  p[i0 * s0 + i1 * s1 + i2 * s2 + i3 * s3] = ogc::fromFloat<T>(ogc::toFloat(element<T>(i, seed)) * scale);
+  p[i0 * s0 + i1 * s1 + i2 * s2 + i3 * s3] = ogc::fromFloat<T>(ogc::toFloat(element<T>(i, seed)) * scale + shift);
 }
 
 inline std::vector<void *> &allocations() {
@@ -80,7 +80,8 @@ inline void freeAll() {
 }
 
 template <class T>
-Tensor<T> makeTensor(std::vector<long long> extent, std::vector<long long> stride, unsigned seed, float scale = 1.f) {
+Tensor<T> makeTensor(std::vector<long long> extent, std::vector<long long> stride, unsigned seed, float scale = 1.f,
+                     float shift = 0.f) {
   Tensor<T> t;
   long long top = 0, total = 1;
   for (int i = 0; i < 4; ++i) {
@@ -91,7 +92,7 @@ Tensor<T> makeTensor(std::vector<long long> extent, std::vector<long long> strid
   t.data = static_cast<T *>(allocate((t.count * sizeof(T) + 15) / 16 * 16)); // whole vectors, as in the arena
   fillNan<<<(unsigned)((t.count + 255) / 256), 256>>>(t.data, t.count);
   fillTensor<<<(unsigned)((total + 255) / 256), 256>>>(t.data, extent[0], extent[1], extent[2], extent[3], stride[0], stride[1],
-                                                       stride[2], stride[3], seed, scale);
+                                                       stride[2], stride[3], seed, scale, shift);
   CHECK_CUDA(cudaGetLastError());
   return t;
 }
@@ -110,6 +111,14 @@ template <class T> T *makePanels(long long K, long long N, int P, unsigned seed)
   fillPanels<<<(unsigned)((count + 255) / 256), 256>>>(p, K, N, P, seed);
   CHECK_CUDA(cudaGetLastError());
   return p;
+}
+
+/// What a product with C::Norm divides a row by; element(k) is the row's.
+template <class Element> __device__ double rowSpread(int norm, float epsilon, int K, const Element &element) {
+  double squares = 0, sum = 0;
+  for (int k = 0; k < K && norm; ++k)
+    squares += element(k) * element(k), sum += element(k);
+  return norm == 0 ? 1 : sqrt(squares / K - (norm == 2 ? sum / K * (sum / K) : 0) + epsilon);
 }
 
 /// Stores the accumulators and counts the calls for each element.

@@ -1,9 +1,13 @@
 //===- EmitMatmul.cpp - batched matrix products ---------------------------===//
 #include "compiler/analysis/StridedView.h"
 #include "compiler/codegen/cpu/Contraction.h"
+#include "compiler/dialect/kern/RowNorm.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 
@@ -22,7 +26,7 @@ namespace {
 
 class MatmulEmitter {
 public:
-  MatmulEmitter(KernelFunction &kernel, kern::MatmulOp op) : kernel(kernel), op(op), loc(kernel.loc) {
+  MatmulEmitter(KernelFunction &kernel, kern::MatmulOp op) : kernel(kernel), op(op), norm(kern::rowNormOf(op)), loc(kernel.loc) {
     ArrayRef<int64_t> lhs = tensorType(op.getLhs()).getShape();
     batches = lhs[0];
     m = lhs[1];
@@ -65,7 +69,7 @@ private:
       if (packsPanel)
         panel = std::min<int64_t>(panel, kernel.target.lanes * (kernel.target.registers >= 32 ? 4 : 2));
     }
-    copiesRows = lhs.strides[2] != 1 || !tensorType(op.getLhs()).getElementType().isF32();
+    copiesRows = lhs.strides[2] != 1 || !tensorType(op.getLhs()).getElementType().isF32() || norm;
     tile = MicroTile::choose(kernel.target, m, panel);
     panels = (n + panel - 1) / panel;
     int64_t bytes = copiesRows ? rowScratchBytes : rowBlockBytes;
@@ -91,6 +95,8 @@ private:
     Value panelEnd = splitBegin(kernel, math.add(loc, at[2], 1), panels, panelGroups);
     Value rowsBase = math.add(loc, math.mul(loc, batch, lhs.strides[0]), lhs.offset);
     if (copiesRows && failed(copyRows(rowsBase, rowBegin, rowEnd)))
+      return failure();
+    if (norm && failed(normalizeRows(rowBegin, rowEnd)))
       return failure();
     return kernel.loop(panelBegin, panelEnd, 1, [&](Value panelIndex) {
       // A panel wider than the tile (few vector registers) is walked in strips.
@@ -136,6 +142,90 @@ private:
         memref::StoreOp::create(kernel.builder, loc, toF32(element), rowScratch, math.add(loc, to, step));
         return success();
       });
+    });
+  }
+
+  /// Divides the rows in the scratch by their spread.
+  LogicalResult normalizeRows(Value rowBegin, Value rowEnd) {
+    IndexMath &math = kernel.math();
+    OpBuilder &builder = kernel.builder;
+    return kernel.loop(rowBegin, rowEnd, 1, [&](Value row) {
+      Value from = math.mul(loc, math.sub(loc, row, rowBegin), k);
+      Value mean;
+      if (norm->kind == kern::RowNorm::StandardDeviation)
+        mean = meanOf(from, [](Value x) { return x; });
+      Value squares = meanOf(from, [&](Value x) -> Value {
+        Value distance = mean ? arith::SubFOp::create(builder, loc, x, asType(mean, x.getType())).getResult() : x;
+        return arith::MulFOp::create(builder, loc, distance, distance);
+      });
+      Value epsilon = arith::ConstantOp::create(builder, loc, norm->epsilon);
+      Value root = math::SqrtOp::create(builder, loc, arith::AddFOp::create(builder, loc, squares, epsilon));
+      Value factor = arith::DivFOp::create(builder, loc, constantF32(1), root);
+      forEachPart(from, {}, [&](Value x, Value at, ValueRange) -> SmallVector<Value> {
+        Value scaled = arith::MulFOp::create(builder, loc, x, asType(factor, x.getType()));
+        if (isa<VectorType>(x.getType()))
+          vector::StoreOp::create(builder, loc, scaled, rowScratch, at);
+        else
+          memref::StoreOp::create(builder, loc, scaled, rowScratch, at);
+        return {};
+      });
+      return success();
+    });
+  }
+
+  Value constantF32(float value) { return arith::ConstantOp::create(kernel.builder, loc, kernel.builder.getF32FloatAttr(value)); }
+  /// A scalar as a value of `type`: itself, or a vector of it.
+  Value asType(Value scalar, Type type) {
+    return isa<VectorType>(type) ? vector::BroadcastOp::create(kernel.builder, loc, type, scalar).getResult() : scalar;
+  }
+
+  /// The mean of `term` over the row of the scratch that begins at `from`.
+  Value meanOf(Value from, function_ref<Value(Value)> term) {
+    OpBuilder &builder = kernel.builder;
+    SmallVector<Value> sum = forEachPart(from, {constantF32(0)}, [&](Value x, Value, ValueRange carried) -> SmallVector<Value> {
+      return {arith::AddFOp::create(builder, loc, carried[0], term(x))};
+    });
+    return arith::MulFOp::create(builder, loc, sum[0], constantF32(1.f / float(k)));
+  }
+
+  /// Calls body(elements, position, carried) for the elements of a row in the scratch, several vectors at a time, then one by
+  /// one. What is carried is summed over the lanes in between.
+  SmallVector<Value> forEachPart(Value from, ArrayRef<Value> inits,
+                                 function_ref<SmallVector<Value>(Value, Value, ValueRange)> body) {
+    OpBuilder &builder = kernel.builder;
+    int64_t lanes = kernel.target.lanes, step = 4 * lanes,
+            whole = k / step * step; // sums of four vectors do not wait for each other
+    VectorType type = VectorType::get({lanes}, builder.getF32Type());
+    auto run = [&](int64_t begin, int64_t end, int64_t step, ValueRange carried, auto &&emit) {
+      auto loop = scf::ForOp::create(builder, loc, kernel.constant(begin), kernel.constant(end), kernel.constant(step), carried);
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(loop.getBody());
+      SmallVector<Value> next = emit(kernel.math().add(loc, from, loop.getInductionVar()), loop.getRegionIterArgs());
+      if (!carried.empty())
+        scf::YieldOp::create(builder, loc, next);
+      return SmallVector<Value>(loop.getResults());
+    };
+    SmallVector<Value> sums(inits);
+    if (whole > 0) {
+      SmallVector<Value> zeros(4 * inits.size(), arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type)));
+      SmallVector<Value> wide = run(0, whole, step, zeros, [&](Value at, ValueRange carried) {
+        SmallVector<Value> next;
+        for (int64_t part = 0; part < 4; ++part) {
+          Value position = kernel.math().add(loc, at, part * lanes);
+          Value x = vector::LoadOp::create(builder, loc, type, rowScratch, position);
+          llvm::append_range(next, body(x, position, carried.slice(part * inits.size(), inits.size())));
+        }
+        return next;
+      });
+      for (auto [i, value] : llvm::enumerate(wide)) {
+        Value sum = vector::ReductionOp::create(builder, loc, vector::CombiningKind::ADD, value);
+        sums[i % inits.size()] = arith::AddFOp::create(builder, loc, sums[i % inits.size()], sum);
+      }
+    }
+    if (whole == k)
+      return sums;
+    return run(whole, k, 1, sums, [&](Value at, ValueRange carried) {
+      return body(memref::LoadOp::create(builder, loc, rowScratch, at), at, carried);
     });
   }
 
@@ -190,6 +280,7 @@ private:
 
   KernelFunction &kernel;
   kern::MatmulOp op;
+  std::optional<kern::RowNorm> norm;
   Location loc;
   Epilogue *epilogue = nullptr;
   StridedView lhs, rhs;

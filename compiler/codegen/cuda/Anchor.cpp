@@ -4,6 +4,7 @@
 // with the operands' pointers; see device/README.md.
 //
 #include "compiler/codegen/cuda/AnchorPrinter.h"
+#include "compiler/dialect/kern/RowNorm.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -62,7 +63,10 @@ static bool isTransposed(kern::MatmulOp op, const Operand &b) {
 TileProblem AnchorPrinter::problemOf(kern::MatmulOp op, const Operand &a, const Operand &b) {
   ArrayRef<int64_t> lhs = shapeOf(op.getLhs()), s = a.view.strides;
   int vecA = a.vector(s[2], {lhs[0] == 1 ? 0 : s[0], s[1]});
-  return {lhs[0], lhs[1], shapeOf(op.getResult())[2], lhs[2], a.bytes, isTransposed(op, b), vecA * a.bytes < 4};
+  TileProblem problem{lhs[0], lhs[1], shapeOf(op.getResult())[2], lhs[2], a.bytes, isTransposed(op, b), vecA * a.bytes < 4};
+  std::optional<kern::RowNorm> norm = kern::rowNormOf(op);
+  problem.rowSums = norm ? norm->kind : 0;
+  return problem;
 }
 
 TileProblem AnchorPrinter::problemOf(kern::ConvOp op, const Operand &x) {
@@ -127,6 +131,15 @@ void AnchorPrinter::setB(Config &out, kern::MatmulOp op, const Operand &b) {
   out.set("VecB", vectorOfB(op, b));
 }
 
+/// Sets what the rows are divided by, if anything.
+static void setNorm(Config &out, kern::MatmulOp op) {
+  std::optional<kern::RowNorm> norm = kern::rowNormOf(op);
+  if (!norm)
+    return;
+  out.set("Norm", norm->kind);
+  out.set("Epsilon", int32_t(norm->epsilon.getValue().bitcastToAPInt().getZExtValue())); // a struct's enum has no floats
+}
+
 LogicalResult AnchorPrinter::printMatmul(kern::MatmulOp op) {
   std::optional<Operand> a = resolve(op.getLhs()), b = resolve(op.getRhs());
   if (!a || !b || (op.getPacked() && !isDense(op.getRhs(), *b)))
@@ -142,7 +155,13 @@ LogicalResult AnchorPrinter::printMatmul(kern::MatmulOp op) {
     return printGemv(
         op.getLhs(), *a, {sb, s[1], s[2]}, *b,
         op.getPacked() ? "panels" + std::to_string(shapeOf(op.getRhs())[2]) : std::string("rows"),
-        [&](Config &out) { setB(out, op, *b); }, vectorOfB(op, *b), op.getPacked() ? shapeOf(op.getRhs())[2] : 64, problem);
+        [&](Config &out) {
+          setB(out, op, *b);
+          setNorm(out, op);
+        },
+        vectorOfB(op, *b), op.getPacked() ? shapeOf(op.getRhs())[2] : 64, problem);
+  if (kern::rowNormOf(op)) // kern::canNormalizeRows keeps it from this
+    return unfit();
   StringRef layout = op.getPacked() ? "panels" : problem.transposed ? "transposed" : "rows";
   std::string name = "gemm " + productName(op.getLhs(), op.getMath()) + " " + join({batch, m, n, k}) + " " + layout.str() + " a" +
                      std::to_string(vecA);

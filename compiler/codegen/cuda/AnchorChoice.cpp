@@ -178,7 +178,8 @@ TileChoice chooseTile(const TileProblem &problem, CudaArch arch, std::string nam
 int64_t GemvChoice::sharedBytes(const TileProblem &problem) const {
   int64_t stride = warps % 4 != 0 ? warps : (warps / 4 | 1) * 4; // of a column's partial sums
   int64_t rows = problem.m <= 2 ? 0 : alignTo(problem.m * divideCeil(problem.k, split) * 4, 16);
-  return rows + problem.m * bn * stride * 4 + (split > 1 ? split * problem.m * bn * 4 + 8 : 0);
+  int64_t columns = bn + problem.rowSums, sums = rows + problem.m * columns * stride * 4;
+  return split == 1 ? sums : alignTo(sums + split * problem.m * columns * 4, 8) + 8;
 }
 
 int GemvChoice::residentBlocks(const TileProblem &problem) const {

@@ -18,6 +18,7 @@ struct TileProblem {
   bool isNarrow = false;   ///< A is loaded in pieces below four bytes
   bool isScaled = false;   ///< A is multiplied by factors that lie in shared memory
   bool isMappable = false; ///< tensor maps can describe A and B
+  int rowSums = 0;         ///< sums of each row of A that are taken for its norm
 };
 
 /// What multiplies and who loads; numbers of the templates' `Engine`.

@@ -4,7 +4,7 @@
 //
 #include "compiler/codegen/scalar/ElementEmitter.h"
 
-#include "compiler/dialect/kern/Kern.h"
+#include "compiler/dialect/kern/RowNorm.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -47,7 +47,7 @@ Value ElementEmitter::emitMatmul(kern::MatmulOp op, ArrayRef<Value> indices) {
   Location loc = op.getLoc();
   Value rhs = op.getRhs(), zero = math.constant(loc, 0);
   Value batch = tensorType(rhs).getDimSize(0) == 1 ? zero : indices[0];
-  return emitDot(
+  Value dot = emitDot(
       loc, {tensorType(op.getLhs()).getDimSize(2)},
       [&](ArrayRef<Value> k) { return emit(op.getLhs(), {indices[0], indices[1], k[0]}); },
       [&](ArrayRef<Value> k) -> Value {
@@ -57,6 +57,28 @@ Value ElementEmitter::emitMatmul(kern::MatmulOp op, ArrayRef<Value> indices) {
         }
         return op.getTransposeRhs() ? emit(rhs, {batch, indices[2], k[0]}) : emit(rhs, {batch, k[0], indices[2]});
       });
+  std::optional<kern::RowNorm> norm = kern::rowNormOf(op);
+  if (!norm || !dot)
+    return dot;
+  int64_t extent = tensorType(op.getLhs()).getDimSize(2);
+  auto meanOver = [&](function_ref<Value(Value)> term) -> Value {
+    SmallVector<Value> sum = emitLoops(
+        loc, {extent}, {constantF32(builder, loc, 0)}, [&](ArrayRef<Value> k, ValueRange carried) -> SmallVector<Value> {
+          Value x = toF32(builder, loc, emit(op.getLhs(), {indices[0], indices[1], k[0]}));
+          return x ? SmallVector<Value>{arith::AddFOp::create(builder, loc, carried[0], term(x))} : SmallVector<Value>();
+        });
+    Value share = constantF32(builder, loc, 1.f / static_cast<float>(extent));
+    return sum.empty() ? Value() : arith::MulFOp::create(builder, loc, sum[0], share).getResult();
+  };
+  Value mean = norm->kind == kern::RowNorm::StandardDeviation ? meanOver([](Value x) { return x; }) : Value();
+  Value spread = meanOver([&](Value x) -> Value {
+    Value distance = mean ? arith::SubFOp::create(builder, loc, x, mean).getResult() : x;
+    return arith::MulFOp::create(builder, loc, distance, distance);
+  });
+  if (!spread)
+    return {};
+  Value sum = arith::AddFOp::create(builder, loc, spread, arith::ConstantOp::create(builder, loc, norm->epsilon));
+  return arith::DivFOp::create(builder, loc, dot, math::SqrtOp::create(builder, loc, sum));
 }
 
 Value ElementEmitter::emitPadded(Location loc, Value input, ArrayRef<Value> indices, ArrayRef<int64_t> kernel,

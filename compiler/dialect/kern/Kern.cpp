@@ -1,6 +1,8 @@
 //===- Kern.cpp - the kern dialect: registration and verifiers ------------===//
 #include "compiler/dialect/kern/Kern.h"
 
+#include "compiler/dialect/kern/RowNorm.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -126,6 +128,8 @@ LogicalResult MatmulOp::verify() {
     return emitOpError() << "lhs and rhs element types differ: " << tensorType(getLhs()).getElementType() << " and "
                          << tensorType(getRhs()).getElementType();
   if (failed(checkShape(*this, "result", getResult(), {lhs[0], lhs[1], result[2]})))
+    return failure();
+  if (failed(verifyRowNorm(*this)))
     return failure();
   if (getPacked()) {
     if (getTransposeRhs())

@@ -4,6 +4,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace ogc::fuse {
 
@@ -16,6 +17,9 @@ public:
 
   /// `value`, which is constant, or a copy of its computation before the insertion point when that lies above it.
   static mlir::Value hoist(mlir::OpBuilder &builder, mlir::Value value);
+
+  /// The constants, of more than one element, that the constant `value` is computed from.
+  static llvm::SetVector<mlir::Attribute> rootsOf(mlir::Value value);
 
 private:
   llvm::DenseSet<mlir::Operation *> ops;

@@ -1,4 +1,5 @@
 //===- MergeMatmuls.cpp - products of one value with several weights ------===//
+#include "compiler/dialect/kern/RowNorm.h"
 #include "compiler/passes/fuse/ConstantOps.h"
 #include "compiler/passes/fuse/Grouping.h"
 #include "compiler/passes/fuse/Passes.h"
@@ -50,8 +51,8 @@ public:
     using Key = std::tuple<Value, int64_t, Attribute>;
     llvm::MapVector<Key, SmallVector<kern::MatmulOp>> candidates;
     for (auto matmul : block.getOps<kern::MatmulOp>())
-      if (matmul.getPacked() && constants.contains(matmul.getRhs()) && !constants.contains(matmul.getLhs()) &&
-          lastExtent(matmul.getResult()) % lastExtent(matmul.getRhs()) == 0)
+      if (matmul.getPacked() && !kern::rowNormOf(matmul) && constants.contains(matmul.getRhs()) &&
+          !constants.contains(matmul.getLhs()) && lastExtent(matmul.getResult()) % lastExtent(matmul.getRhs()) == 0)
         candidates[{matmul.getLhs(), lastExtent(matmul.getRhs()), matmul.getMathAttr()}].push_back(matmul);
     for (auto &[key, matmuls] : candidates)
       if (matmuls.size() > 1 && !tryMerge(matmuls))

@@ -20,23 +20,6 @@ using namespace mlir;
 
 ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
 
-/// The constants, of more than one element, that `value` is computed from.
-llvm::SetVector<Attribute> rootsOf(Value value) {
-  llvm::SetVector<Attribute> roots;
-  llvm::SetVector<Value> work;
-  work.insert(value);
-  for (size_t i = 0; i < work.size(); ++i) {
-    Operation *def = work[i].getDefiningOp();
-    if (auto constant = dyn_cast<arith::ConstantOp>(def)) {
-      auto type = dyn_cast<ShapedType>(constant.getType());
-      if (type && type.getNumElements() > 1)
-        roots.insert(constant.getValue());
-    }
-    work.insert(def->operand_begin(), def->operand_end());
-  }
-  return roots;
-}
-
 struct NarrowPanels : impl::NarrowPanelsBase<NarrowPanels> {
   static constexpr int64_t mostRows = 2, width = 16;
 
@@ -66,7 +49,7 @@ struct NarrowPanels : impl::NarrowPanelsBase<NarrowPanels> {
       Value weight = matmul ? matmul.getRhs() : conv.getFilter();
       if (!constants.contains(weight))
         continue;
-      llvm::SetVector<Attribute> roots = rootsOf(weight);
+      llvm::SetVector<Attribute> roots = fuse::ConstantOps::rootsOf(weight);
       int64_t count = matmul ? shapeOf(matmul.getLhs())[1] : std::numeric_limits<int64_t>::max();
       for (Attribute root : roots)
         rows[root] = std::max(rows.lookup(root), count);

@@ -1,4 +1,5 @@
 //===- PairMatmuls.cpp - two products that meet in one operation ----------===//
+#include "compiler/dialect/kern/RowNorm.h"
 #include "compiler/passes/fuse/ConstantOps.h"
 #include "compiler/passes/fuse/Grouping.h"
 #include "compiler/passes/fuse/Panels.h"
@@ -43,7 +44,8 @@ public:
     using Key = std::tuple<Value, Type, Type, Attribute>;
     llvm::MapVector<Key, SmallVector<kern::MatmulOp>> candidates;
     for (auto matmul : block.getOps<kern::MatmulOp>())
-      if (matmul.getPacked() && constants.contains(matmul.getRhs()) && !constants.contains(matmul.getLhs()))
+      if (matmul.getPacked() && !kern::rowNormOf(matmul) && constants.contains(matmul.getRhs()) &&
+          !constants.contains(matmul.getLhs()))
         candidates[{matmul.getLhs(), matmul.getRhs().getType(), matmul.getType(), matmul.getMathAttr()}].push_back(matmul);
     for (auto &[key, matmuls] : candidates)
       pairUp(matmuls);

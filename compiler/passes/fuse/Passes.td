@@ -112,6 +112,30 @@ def AbsorbScales : Pass<"ogc-absorb-scales", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
+def AbsorbNorms : Pass<"ogc-absorb-norms", "::mlir::ModuleOp"> {
+  let summary = "let products normalize the rows that they read";
+  let description = [{
+    Where all rows of a packed product with a constant weight are normalized (RMS or layer normalization over k) and nothing else reads the normalized rows, the
+    product reads the rows themselves and divides its result, row by row, by their spread. What is constant goes into the weight and a row of sums:
+    `norm(x) W = (x W') / spread(x) + beta W`, where W' is the weight times gamma, less the mean of each column for a layer normalization: the
+    columns of W' sum to zero, so that the mean of a row adds nothing.
+
+    `kern::canNormalizeRows` says which products can. A layer normalization must be of a 16-bit type, whose elements are known no better than the variance is
+    when it is computed as E[x^2] - E[x]^2 in f32. A weight that another product (of any graph ID) reads without the same norm stays as it is, since it is stored once.
+
+    ```mlir
+    %squares = linalg.generic {sum of squares over d2} ins(%x : tensor<1x1x64xf16>) …
+    %n = linalg.generic {x * (1 / sqrt(squares / 64 + 1e-5)) * gamma} ins(%x, %squares, %gamma : …) …
+    %y = kern.matmul %n, %w {packed} : (tensor<1x1x64xf16>, tensor<2x64x16xf16>) -> tensor<1x1x32xf32>
+    // becomes
+    %v = linalg.generic {w * gamma} ins(%w, %gamma : …) …
+    %y = kern.matmul %x, %v {packed, ogc.row_norm = "root_mean_square", ogc.epsilon = 1.0e-5 : f32} : …
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect"];
+}
+
 def FuseRegions : Pass<"ogc-fuse-regions", "::mlir::func::FuncOp"> {
   let summary = "group tensor operations into kernel regions";
   let description = [{

@@ -59,3 +59,22 @@ kern.kernel @chain attributes {schedule = #kern.schedule<vector_chain>} {
   %r = kern.matmul %h, %w {packed} : (tensor<1x2x16xf32>, tensor<2x16x16xf32>) -> tensor<1x2x32xf32>
   kern.yield %r : tensor<1x2x32xf32>
 }
+
+// Rows that are divided by their spread: sums of four vectors side by side, then one by one, then the rows once more.
+// CHECK-LABEL: func.func @normalized
+// CHECK: memref.store
+// CHECK: scf.for {{.*}} iter_args(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>)
+// CHECK-COUNT-4: vector.reduction <add>
+// CHECK: scf.for {{.*}} -> (f32)
+// CHECK: math.sqrt
+// CHECK: arith.divf
+// CHECK: scf.for
+// CHECK-COUNT-4: vector.store
+// CHECK: scf.for
+// CHECK: memref.store
+// CHECK: vector.fma
+kern.kernel @normalized attributes {schedule = #kern.schedule<matmul>} {
+^bb0(%x: tensor<1x1x70xf32>, %w: tensor<1x70x16xf32>):
+  %acc = kern.matmul %x, %w {packed, ogc.row_norm = "root_mean_square", ogc.epsilon = 9.99999974E-6 : f32} : (tensor<1x1x70xf32>, tensor<1x70x16xf32>) -> tensor<1x1x16xf32>
+  kern.yield %acc : tensor<1x1x16xf32>
+}

@@ -12,6 +12,7 @@
 // CHECK: // kernel dw: grid 56, block 128, cluster 1, shared 0
 // CHECK: // kernel attn: grid 120, block 256, cluster 1, shared 78336
 // CHECK: // kernel scaled: grid 8, block 256, cluster 1, shared 14976
+// CHECK-NEXT: // kernel normalized: grid 2, block {{[0-9]+}}, cluster 1, shared {{[0-9]+}}
 // CHECK-NEXT: // kernel rows:
 // CHECK-NEXT: //   tensor map of argument 0: offset 768, extents [72, 197, 1, 1], strides [2304, 64, 453888], box [64, {{[0-9]+}}, 1, 1]
 // CHECK-NEXT: //   tensor map of argument 1: offset 0, extents [64, 72, 12], strides [64, 4608], box [64, {{[0-9]+}}, 1]
@@ -192,6 +193,16 @@ kern.kernel @scaled attributes {schedule = #kern.schedule<conv>, ogc.constant_ar
 ^bb0(%x: tensor<2x8x8x16xf16>, %w: tensor<1x16x16xf16>, %s: tensor<2x1x1x16xf16>):
   %acc = kern.conv %x, %w, scale %s {kernel = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>} : (tensor<2x8x8x16xf16>, tensor<1x16x16xf16>, tensor<2x1x1x16xf16>) -> tensor<2x8x8x16xf32>
   kern.yield %acc : tensor<2x8x8x16xf32>
+}
+
+// A streamed product that divides its rows by their spread: two sums more a row.
+// CHECK: struct normalized_Config : ogc::GemvDefaults {
+// CHECK: Norm = 2, Epsilon = 925353388 };
+// CHECK: ogc::gemv<normalized_Config>(p0, p1, normalized_Epilogue{p2});
+kern.kernel @normalized attributes {schedule = #kern.schedule<matmul>, ogc.constant_args = array<i64: 1>} {
+^bb0(%x: tensor<1x1x64xf16>, %w: tensor<2x64x16xf16>):
+  %acc = kern.matmul %x, %w {packed, ogc.row_norm = "standard_deviation", ogc.epsilon = 9.99999974E-6 : f32} : (tensor<1x1x64xf16>, tensor<2x64x16xf16>) -> tensor<1x1x32xf32>
+  kern.yield %acc : tensor<1x1x32xf32>
 }
 
 // Rows of a strided view, of a K that 64 does not divide: a line is cut short, a box takes 64 of it.

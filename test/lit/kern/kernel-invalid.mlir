@@ -47,3 +47,27 @@ func.func @scale_padding(%x: tensor<1x4x4x8xf16>, %w: tensor<1x8x16xf16>, %s: te
   %0 = kern.conv %x, %w, scale %s {kernel = array<i64: 1, 1>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>} : (tensor<1x4x4x8xf16>, tensor<1x8x16xf16>, tensor<1x1x1x8xf16>) -> tensor<1x6x6x16xf32>
   return %0 : tensor<1x6x6x16xf32>
 }
+
+// -----
+
+func.func @norm_name(%x: tensor<1x1x8xf16>, %w: tensor<1x8x16xf16>) -> tensor<1x1x16xf32> {
+  // expected-error @+1 {{ogc.row_norm is "median", expected "root_mean_square" or "standard_deviation"}}
+  %0 = kern.matmul %x, %w {packed, ogc.row_norm = "median", ogc.epsilon = 1.0e-5 : f32} : (tensor<1x1x8xf16>, tensor<1x8x16xf16>) -> tensor<1x1x16xf32>
+  return %0 : tensor<1x1x16xf32>
+}
+
+// -----
+
+func.func @norm_epsilon(%x: tensor<1x1x8xf16>, %w: tensor<1x8x16xf16>) -> tensor<1x1x16xf32> {
+  // expected-error @+1 {{ogc.epsilon is 1.000000e+00 : f64, expected a number of type f32}}
+  %0 = kern.matmul %x, %w {packed, ogc.row_norm = "root_mean_square", ogc.epsilon = 1.0 : f64} : (tensor<1x1x8xf16>, tensor<1x8x16xf16>) -> tensor<1x1x16xf32>
+  return %0 : tensor<1x1x16xf32>
+}
+
+// -----
+
+func.func @norm_packed(%x: tensor<1x1x8xf16>, %w: tensor<1x8x16xf16>) -> tensor<1x1x16xf32> {
+  // expected-error @+1 {{has a norm, expected a packed rhs}}
+  %0 = kern.matmul %x, %w {ogc.row_norm = "root_mean_square", ogc.epsilon = 1.0 : f32} : (tensor<1x1x8xf16>, tensor<1x8x16xf16>) -> tensor<1x1x16xf32>
+  return %0 : tensor<1x1x16xf32>
+}

@@ -10,12 +10,12 @@
 #define OGC_DEVICE_GEMV_CUH
 
 #include "ogc/ahead.cuh"
-#include "ogc/ptx.cuh"
+#include "ogc/norm.cuh"
 
 namespace ogc {
 
 /// See README.md, "gemv".
-struct GemvDefaults {
+struct GemvDefaults : NormDefaults {
   enum {
     Batch = 1,
     ASb = 0,
@@ -65,9 +65,10 @@ template <class C> struct GemvShape {
     Stride = Warps < 4                ? Warps
              : Warps / 4 * 4 == Warps ? (Warps / 4 | 1) * 4
                                       : Warps,
+    Columns = BN + C::Norm, // sums of a row behind its columns
     PartialOffset = ReadsDirectly ? 0 : (M * Slice * 4 + 15) / 16 * 16,
-    ReceiveOffset = PartialOffset + M * BN * Stride * 4,
-    BarrierOffset = ReceiveOffset + Split * M * BN * 4,
+    ReceiveOffset = PartialOffset + M * Columns * Stride * 4,
+    BarrierOffset = (ReceiveOffset + Split * M * Columns * 4 + 7) / 8 * 8,
     Bytes = Split > 1 ? BarrierOffset + 8 : ReceiveOffset,
     Vectors = M * BN / V, ///< of the epilogue
     ReadsAhead = Vectors <= Threads
@@ -75,6 +76,7 @@ template <class C> struct GemvShape {
   static_assert(BN % Vec == 0 && LanesPerRow <= 32 && 32 % LanesPerRow == 0, "lanes do not cover rows of B");
   static_assert(BN % V == 0 && N % V == 0 && (int)C::SharedBytes >= (int)Bytes,
                 "V does not divide the columns, or SharedBytes is too small");
+  static_assert(!C::Norm || ReadsDirectly, "rows in shared memory are not summed");
 };
 
 /// VecB elements of B at p, which are those from column n on, as they lie in memory; columns past N read as zero.
@@ -136,7 +138,7 @@ __device__ __forceinline__ void gemv(const typename C::Element *a, const typenam
     if (tid == 0) {
       barrierInit(barrier, 1);
       barrierInitDone();
-      barrierExpect(barrier, S::Split * M * BN * 4);
+      barrierExpect(barrier, S::Split * M * S::Columns * 4);
     }
     __syncwarp();
     clusterArriveRelaxed();
@@ -195,7 +197,7 @@ __device__ __forceinline__ void gemv(const typename C::Element *a, const typenam
   if constexpr (!S::ReadsDirectly)
     __syncthreads();
 
-  float acc[M][Vec] = {};
+  float acc[M][Vec] = {}, sums[M][most(1, C::Norm)] = {};
   auto use = [&](int u) {
     if (!S::ReadsDirectly && !isIn(u))
       return;
@@ -207,6 +209,10 @@ __device__ __forceinline__ void gemv(const typename C::Element *a, const typenam
 #pragma unroll
       for (int v = 0; v < Vec; ++v)
         acc[m][v] += factor * toFloat(w[v]);
+      if constexpr (C::Norm >= 1)
+        sums[m][0] += factor * factor;
+      if constexpr (C::Norm == 2)
+        sums[m][1] += factor;
     }
   };
 #pragma unroll 1
@@ -236,7 +242,15 @@ __device__ __forceinline__ void gemv(const typename C::Element *a, const typenam
 #pragma unroll
     for (int v = 0; v < Left; ++v)
       if (isOwner)
-        partial[(m * BN + column + v) * S::Stride + warp] = acc[m][v];
+        partial[(m * S::Columns + column + v) * S::Stride + warp] = acc[m][v];
+#pragma unroll
+    for (int s = 0; s < C::Norm; ++s) {
+#pragma unroll
+      for (int delta = 16; delta >= S::LanesPerRow; delta /= 2)
+        sums[m][s] += __shfl_xor_sync(0xffffffffu, sums[m][s], delta);
+      if (lane == 0)
+        partial[(m * S::Columns + BN + s) * S::Stride + warp] = sums[m][s];
+    }
   }
   __syncthreads();
 
@@ -245,9 +259,9 @@ __device__ __forceinline__ void gemv(const typename C::Element *a, const typenam
     // every rank sends its sums to rank 0
     clusterWait();
 #pragma unroll 1
-    for (int i = tid; i < M * BN; i += S::Threads)
-      sendCluster1(clusterAddress(sharedAddress(received) + (rank * M * BN + i) * 4, 0), sumWarps<S>(partial + i * S::Stride),
-                   clusterAddress(barrier, 0));
+    for (int i = tid; i < M * S::Columns; i += S::Threads)
+      sendCluster1(clusterAddress(sharedAddress(received) + (rank * M * S::Columns + i) * 4, 0),
+                   sumWarps<S>(partial + i * S::Stride), clusterAddress(barrier, 0));
     if (rank != 0)
       return;
     barrierWait(barrier, 0);
@@ -257,16 +271,24 @@ __device__ __forceinline__ void gemv(const typename C::Element *a, const typenam
     int m = i / (BN / S::V), c = i % (BN / S::V) * S::V;
     if (n0 + c >= C::N)
       continue;
-    float sum[S::V] = {};
+    auto columnSum = [&](int column) {
+      if constexpr (S::Split == 1)
+        return sumWarps<S>(partial + (m * S::Columns + column) * S::Stride);
+      float sum = 0.f;
 #pragma unroll
-    for (int v = 0; v < S::V; ++v) {
-      if constexpr (S::Split > 1) {
+      for (int slot = 0; slot < S::Split; ++slot)
+        sum += received[(slot * M + m) * S::Columns + column];
+      return sum;
+    };
+    float sum[S::V];
 #pragma unroll
-        for (int slot = 0; slot < S::Split; ++slot)
-          sum[v] += received[(slot * M + m) * BN + c + v];
-      } else {
-        sum[v] = sumWarps<S>(partial + (m * BN + c + v) * S::Stride);
-      }
+    for (int v = 0; v < S::V; ++v)
+      sum[v] = columnSum(c + v);
+    if constexpr (C::Norm != 0) {
+      float scale = rowFactor<C, C::K>(columnSum(BN), C::Norm == 2 ? columnSum(BN + 1) : 0.f);
+#pragma unroll
+      for (int v = 0; v < S::V; ++v)
+        sum[v] *= scale;
     }
     if constexpr (!S::ReadsAhead)
       E::load(epilogue, batch, m, n0 + c, constants), E::load(epilogue, batch, m, n0 + c, inputs);

@@ -1,0 +1,301 @@
+//===- AbsorbNorms.cpp - products that normalize the rows they read -------===//
+#include "compiler/analysis/InterleavedParts.h"
+#include "compiler/passes/fuse/ConstantOps.h"
+#include "compiler/passes/fuse/Grouping.h"
+#include "compiler/passes/fuse/MatchRowNorm.h"
+#include "compiler/passes/fuse/Passes.h"
+#include "compiler/passes/fuse/Reshape.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace ogc {
+
+#define GEN_PASS_DEF_ABSORBNORMS
+#include "compiler/passes/fuse/Passes.h.inc"
+
+namespace {
+
+using namespace mlir;
+using fuse::ConstantOps;
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// A product whose rows are normalized, and what says that two of them have the same norm.
+struct Candidate {
+  kern::MatmulOp matmul;
+  fuse::MatchedNorm norm;
+  std::tuple<kern::RowNorm::Kind, llvm::SetVector<Attribute>, llvm::SetVector<Attribute>> key;
+};
+
+/// `value` from before reshapes that leave the rows as they are; nothing but the next of them reads any.
+Value withoutRowReshapes(Value value) {
+  while (value.hasOneUse()) {
+    Operation *def = value.getDefiningOp();
+    if (!def || !fuse::isReshapeOp(def) || typeOf(def->getOperand(0)).getRank() == 0 ||
+        typeOf(def->getOperand(0)).getShape().back() != typeOf(value).getShape().back())
+      break;
+    value = def->getOperand(0);
+  }
+  return value;
+}
+
+/// False for rows that one kernel would compute and normalize: an input, or what an anchor gives and element-wise operations go
+/// on with.
+bool areStoredAnyway(Value rows, unsigned depth = 8) {
+  Operation *def = rows.getDefiningOp();
+  if (!def || kern::isAnchor(def))
+    return true;
+  if (depth == 0)
+    return false;
+  if (fuse::isReshapeOp(def) || isa<tensor::ExtractSliceOp>(def))
+    return areStoredAnyway(def->getOperand(0), depth - 1);
+  auto generic = dyn_cast<linalg::GenericOp>(def);
+  return generic && fuse::isElementwise(generic) && llvm::any_of(generic.getDpsInputOperands(), [&](OpOperand *operand) {
+           return operand->get().getDefiningOp() && fuse::mapOf(*operand).isIdentity() &&
+                  areStoredAnyway(operand->get(), depth - 1);
+         });
+}
+
+std::optional<Candidate> candidateOf(kern::MatmulOp matmul, const ConstantOps &constants) {
+  if (!kern::canNormalizeRows(matmul) || kern::rowNormOf(matmul) || !constants.contains(matmul.getRhs()))
+    return std::nullopt;
+  Value normalized = withoutRowReshapes(matmul.getLhs());
+  std::optional<fuse::MatchedNorm> norm = normalized.hasOneUse() ? fuse::matchRowNorm(normalized) : std::nullopt;
+  auto isVariable = [&](Value value) { return value && !constants.contains(value); };
+  if (!norm || isVariable(norm->gamma) || isVariable(norm->beta) || constants.contains(norm->rows) ||
+      !areStoredAnyway(norm->rows))
+    return std::nullopt;
+  // The variance is computed as E[x^2] - E[x]^2.
+  if (norm->norm.kind == kern::RowNorm::StandardDeviation && typeOf(matmul.getLhs()).getElementTypeBitWidth() != 16)
+    return std::nullopt;
+  auto rootsOf = [](Value value) { return value ? ConstantOps::rootsOf(value) : llvm::SetVector<Attribute>(); };
+  return Candidate{matmul, *norm, {norm->norm.kind, rootsOf(norm->gamma), rootsOf(norm->beta)}};
+}
+
+/// Makes the product of one candidate, and what it needs of the constants.
+class Absorber {
+public:
+  explicit Absorber(Candidate &candidate)
+      : matmul(candidate.matmul), norm(candidate.norm), builder(matmul), loc(matmul.getLoc()), panels(typeOf(matmul.getRhs())) {}
+
+  void run() {
+    Value weight = matmul.getRhs();
+    if (norm.beta)
+      addToResult(sumOverK(weight, norm.beta));
+    matmul.getRhsMutable().assign(scaledWeight(weight));
+    matmul.getLhsMutable().assign(fuse::createReshape(builder, loc, norm.rows, typeOf(matmul.getLhs()).getShape()));
+    kern::setRowNorm(matmul, norm.norm);
+    matmul->setLoc(builder.getFusedLoc({norm.ops.front()->getLoc(), loc}));
+  }
+
+private:
+  using Body = function_ref<Value(OpBuilder &, ValueRange)>;
+
+  /// A generic over panels, whose loops are (panel, column, k) with the k loop a reduction or (panel, k, column); arguments of
+  /// the body are in f32.
+  Value generic(ArrayRef<Value> inputs, ArrayRef<AffineMap> maps, Value init, AffineMap resultMap, bool reduces, Body body) {
+    SmallVector<AffineMap> all(maps);
+    all.push_back(resultMap);
+    SmallVector<utils::IteratorType> iterators(resultMap.getNumDims(), utils::IteratorType::parallel);
+    if (reduces)
+      iterators.back() = utils::IteratorType::reduction;
+    return linalg::GenericOp::create(builder, loc, init.getType(), inputs, init, all, iterators,
+                                     [&](OpBuilder &b, Location, ValueRange arguments) {
+                                       SmallVector<Value> wide;
+                                       for (Value argument : arguments.drop_back(reduces ? 0 : 1))
+                                         wide.push_back(
+                                             argument.getType().isF32()
+                                                 ? argument
+                                                 : arith::ExtFOp::create(b, loc, b.getF32Type(), argument).getResult());
+                                       Value result = body(b, wide);
+                                       Type type = typeOf(init).getElementType();
+                                       if (!type.isF32())
+                                         result = arith::TruncFOp::create(b, loc, type, result);
+                                       linalg::YieldOp::create(b, loc, result);
+                                     })
+        ->getResult(0);
+  }
+
+  AffineMap map(unsigned loops, ArrayRef<unsigned> dims) const {
+    return AffineMap::getMultiDimMapWithTargets(loops, dims, builder.getContext());
+  }
+  Value empty(ArrayRef<int64_t> shape, Type element) { return tensor::EmptyOp::create(builder, loc, shape, element); }
+  Value vectorOfK(Value value) { return fuse::createReshape(builder, loc, value, {panels.getDimSize(1)}); }
+
+  /// For each column of each panel the fold over k of what `term` makes of the weight and of `more` (one value for each k, or for
+  /// each column), in f32.
+  Value foldOverK(Value weight, Value more, float start, Body term) {
+    Value first = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(start));
+    Value init = empty({panels.getDimSize(0), panels.getDimSize(2)}, builder.getF32Type());
+    init = linalg::FillOp::create(builder, loc, first, init).getResult(0);
+    SmallVector<Value> inputs{weight};
+    SmallVector<AffineMap> maps{map(3, {0, 2, 1})};
+    if (more) {
+      inputs.push_back(more);
+      maps.push_back(typeOf(more).getRank() == 1 ? map(3, {2}) : map(3, {0, 1}));
+    }
+    return generic(inputs, maps, init, map(3, {0, 1}), /*reduces=*/true, term);
+  }
+
+  /// For each column of each panel the sum over k of weight * vector (which may be null).
+  Value sumOverK(Value weight, Value vector) {
+    return foldOverK(weight, vector ? vectorOfK(vector) : vector, 0, [&](OpBuilder &b, ValueRange x) -> Value {
+      Value term = vector ? arith::MulFOp::create(b, loc, x[0], x[1]).getResult() : x[0];
+      return arith::AddFOp::create(b, loc, x.back(), term);
+    });
+  }
+
+  /// What rounding has left of the sum of each column is taken off its element of least magnitude, which can hold it almost
+  /// exactly: rows whose mean is far larger than their deviation would multiply it.
+  Value withoutColumnSums(Value weight) {
+    auto magnitude = [&](OpBuilder &b, Value x) -> Value { return math::AbsFOp::create(b, loc, x); };
+    auto isLeast = [&](OpBuilder &b, Value x, Value least) -> Value {
+      return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, magnitude(b, x), least);
+    };
+    Value zero = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(0));
+    Value one = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(1));
+    Value sums = sumOverK(weight, {});
+    Value least = foldOverK(weight, {}, std::numeric_limits<float>::max(), [&](OpBuilder &b, ValueRange x) -> Value {
+      return arith::MinimumFOp::create(b, loc, x[1], magnitude(b, x[0]));
+    });
+    Value count = foldOverK(weight, least, 0, [&](OpBuilder &b, ValueRange x) -> Value {
+      Value more = arith::SelectOp::create(b, loc, isLeast(b, x[0], x[1]), one, zero);
+      return arith::AddFOp::create(b, loc, x[2], more);
+    });
+    AffineMap all = map(3, {0, 1, 2}), column = map(3, {0, 2});
+    return generic(
+        {weight, sums, least, count}, {all, column, column, column}, empty(panels.getShape(), panels.getElementType()), all,
+        /*reduces=*/false, [&](OpBuilder &b, ValueRange x) -> Value {
+          Value share = arith::DivFOp::create(b, loc, x[1], x[3]);
+          return arith::SelectOp::create(b, loc, isLeast(b, x[0], x[2]), arith::SubFOp::create(b, loc, x[0], share), x[0]);
+        });
+  }
+
+  /// weight * gamma, less the mean of each column where the norm takes off the mean of the rows.
+  Value scaledWeight(Value weight) {
+    bool isCentered = norm.norm.kind == kern::RowNorm::StandardDeviation;
+    if (!norm.gamma && !isCentered)
+      return weight;
+    SmallVector<Value> inputs{weight};
+    SmallVector<AffineMap> maps{map(3, {0, 1, 2})};
+    if (norm.gamma) {
+      inputs.push_back(vectorOfK(norm.gamma));
+      maps.push_back(map(3, {1}));
+    }
+    if (isCentered) {
+      inputs.push_back(sumOverK(weight, norm.gamma));
+      maps.push_back(map(3, {0, 2}));
+    }
+    Value share = arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(1.f / float(panels.getDimSize(1))));
+    Value scaled = generic(inputs, maps, empty(panels.getShape(), panels.getElementType()), map(3, {0, 1, 2}), /*reduces=*/false,
+                           [&](OpBuilder &b, ValueRange x) -> Value {
+                             Value result = norm.gamma ? arith::MulFOp::create(b, loc, x[0], x[1]).getResult() : x[0];
+                             if (!isCentered)
+                               return result;
+                             Value mean = arith::MulFOp::create(b, loc, x.back(), share);
+                             return arith::SubFOp::create(b, loc, result, mean);
+                           });
+    return isCentered ? withoutColumnSums(scaled) : scaled;
+  }
+
+  /// Adds `sums`, one for each column of the panels, to all rows of the result, or to the parts that it is read in.
+  void addToResult(Value sums) {
+    int64_t width = panels.getDimSize(0) * panels.getDimSize(2), columns = matmul.getType().getShape().back();
+    Value row = fuse::createReshape(builder, loc, sums, {width});
+    auto sliceOfRow = [&](int64_t offset, int64_t size, int64_t stride) -> Value {
+      if (offset == 0 && size == width && stride == 1)
+        return row;
+      auto attr = [&](int64_t value) -> OpFoldResult { return builder.getIndexAttr(value); };
+      return tensor::ExtractSliceOp::create(builder, loc, row, ArrayRef{attr(offset)}, ArrayRef{attr(size)},
+                                            ArrayRef{attr(stride)});
+    };
+    OpBuilder::InsertionGuard guard(builder);
+    InterleavedParts parts = interleavedParts(matmul.getResult());
+    if (parts.count == 1)
+      return addRow(matmul.getResult(), sliceOfRow(0, columns, 1));
+    for (const InterleavedParts::Part &part : parts.parts) {
+      builder.setInsertionPoint(matmul);
+      addRow(part.value, sliceOfRow(part.number, columns / parts.count, parts.count));
+    }
+  }
+
+  void addRow(Value value, Value row) {
+    builder.setInsertionPointAfterValue(value);
+    unsigned rank = typeOf(value).getRank();
+    AffineMap all = builder.getMultiDimIdentityMap(rank);
+    Value sum = generic({value, row}, {all, map(rank, {rank - 1})}, empty(typeOf(value).getShape(), builder.getF32Type()), all,
+                        /*reduces=*/false,
+                        [&](OpBuilder &b, ValueRange x) -> Value { return arith::AddFOp::create(b, loc, x[0], x[1]); });
+    value.replaceAllUsesExcept(sum, sum.getDefiningOp());
+  }
+
+  kern::MatmulOp matmul;
+  fuse::MatchedNorm &norm;
+  OpBuilder builder;
+  Location loc;
+  RankedTensorType panels;
+};
+
+struct AbsorbNorms : impl::AbsorbNormsBase<AbsorbNorms> {
+  void runOnOperation() override {
+    SmallVector<Candidate> candidates;
+    // The product of each constant that has no norm, or another one than those before it.
+    llvm::DenseSet<Attribute> shared;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (!function.isDeclaration() && function.getBody().hasOneBlock())
+        collect(function.getBody().front(), candidates, shared);
+    while (leaveOutShared(candidates, shared)) {
+    }
+    for (Candidate &candidate : candidates)
+      Absorber(candidate).run();
+    for (Candidate &candidate : candidates)
+      for (Operation *op : candidate.norm.ops)
+        eraseUnused(op);
+  }
+
+  static void collect(Block &block, SmallVector<Candidate> &candidates, llvm::DenseSet<Attribute> &shared) {
+    ConstantOps constants(block);
+    for (Operation &op : block) {
+      auto matmul = dyn_cast<kern::MatmulOp>(op);
+      auto conv = dyn_cast<kern::ConvOp>(op);
+      if (!matmul && !conv)
+        continue;
+      if (std::optional<Candidate> candidate = matmul ? candidateOf(matmul, constants) : std::nullopt)
+        candidates.push_back(std::move(*candidate));
+      else if (Value weight = matmul ? matmul.getRhs() : conv.getFilter(); constants.contains(weight))
+        shared.insert_range(ConstantOps::rootsOf(weight));
+    }
+  }
+
+  /// Takes out candidates that would store a weight a second time; true when there were any.
+  static bool leaveOutShared(SmallVector<Candidate> &candidates, llvm::DenseSet<Attribute> &shared) {
+    llvm::DenseMap<Attribute, Candidate *> first;
+    for (Candidate &candidate : candidates)
+      for (Attribute root : ConstantOps::rootsOf(candidate.matmul.getRhs()))
+        if (Candidate *other = first.try_emplace(root, &candidate).first->second; other->key != candidate.key)
+          shared.insert(root);
+    size_t count = candidates.size();
+    llvm::erase_if(candidates, [&](Candidate &candidate) {
+      llvm::SetVector<Attribute> roots = ConstantOps::rootsOf(candidate.matmul.getRhs());
+      bool isShared = llvm::any_of(roots, [&](Attribute root) { return shared.contains(root); });
+      if (isShared)
+        shared.insert_range(roots);
+      return isShared;
+    });
+    return candidates.size() != count;
+  }
+
+  /// Erases what nothing reads any more: reshapes between norm and product, then the norm.
+  static void eraseUnused(Operation *op) {
+    for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
+      if (fuse::isReshapeOp(user))
+        eraseUnused(user);
+    if (op->use_empty())
+      op->erase();
+  }
+};
+
+} // namespace
+} // namespace ogc

@@ -1,0 +1,140 @@
+"""Normalizations of rows whose product normalizes the rows that it reads: results, and where it is done at all."""
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import harness
+
+F32 = TensorProto.FLOAT
+
+
+def node(op, inputs, outputs, **attributes):
+    return helper.make_node(op, inputs.split(), outputs.split(), name=f"{op} of {outputs}", **attributes)
+
+
+def rms(x, y, epsilon):
+    """As models have it: in single operators, which become RMSNormalization."""
+    return [node("Mul", f"{x} {x}", f"{y}0"), node("ReduceMean", f"{y}0 axis", f"{y}1"), node("Add", f"{y}1 epsilon", f"{y}2"), node("Sqrt", f"{y}2", f"{y}3"),
+            node("Div", f"{x} {y}3", f"{y}4"), node("Mul", f"{y}4 gamma", y)]
+
+
+def layer(x, y, epsilon):
+    return [node("LayerNormalization", f"{x} gamma beta", y, axis=-1, epsilon=epsilon)]
+
+
+def layer_without_beta(x, y, epsilon):
+    return [node("LayerNormalization", f"{x} gamma", y, axis=-1, epsilon=epsilon)]
+
+
+def model(norm, rows, k, n, epsilon=1e-5, products="wa", more=(), results=("y",), mix=0.5):
+    """A product with a residual, its norm, and a product or two of it that meet."""
+    rng = np.random.default_rng(rows * 1000 + k + n)
+    constants = {name: (rng.standard_normal((k, n)) / np.sqrt(k)).astype(np.float32) for name in ("wa", "wb")}
+    constants |= {name: (1 + 0.3 * rng.standard_normal(k)).astype(np.float32) for name in ("gamma", "beta")}
+    constants["mix"] = (mix * rng.standard_normal((k, k)) / np.sqrt(k)).astype(np.float32)
+    constants |= {"axis": np.array([-1]), "epsilon": np.array(epsilon, np.float32), "bias": rng.standard_normal(n).astype(np.float32)}
+    nodes = [node("MatMul", "x mix", "t"), node("Add", "x t", "h"), *norm("h", "z", epsilon)]
+    if products == "wa":
+        nodes += [node("MatMul", "z wa", "p"), node("Add", "p bias", "y")]
+    else:
+        nodes += [node("MatMul", "z wa", "a"), node("MatMul", "z wb", "b"), node("Sigmoid", "a", "s"), node("Mul", "s b", "y")]
+    nodes += more
+    used = {name for each in nodes for name in each.input}
+    return harness.make_model(nodes, {"x": (F32, (1, rows, k))}, {name: (F32, None) for name in results}, {name: array for name, array in constants.items() if name in used})
+
+
+def counts_and_errors(ogc, tmp_path, graph, precision, shift=0.0, scale=1.0):
+    """Kernels and the error with the norm in the product, then those without."""
+    path = tmp_path / "m.onnx"
+    onnx.save(graph, path)
+    values = {name: value * np.float32(scale) + np.float32(shift) for name, value in harness.model_inputs(path).items()}
+    expected = harness.reference(path, values)
+    found = []
+    for disabled in ({}, {"disable": "absorb-norms"}):
+        bundle = ogc.compile(path, tmp_path / "m.ogc", precision=precision, **disabled)
+        (facts,) = ogc.inspect(bundle)["graphs"]
+        actual = ogc.run(bundle, values)
+        found.append((facts["nodes"]["kernel"], max(harness.relative_error(actual[name], value) for name, value in expected.items())))
+        assert all(np.isfinite(value).all() for value in actual.values())
+    return found
+
+
+SIXTEEN = {"fp16": 5e-3, "bf16": 4e-2}
+
+
+@pytest.mark.parametrize("rows,k,n", [(1, 64, 128), (1, 45, 100), (2, 19, 37), (2, 300, 1), (1, 3, 16), (2, 130, 64)])
+@pytest.mark.parametrize("norm", [rms, layer, layer_without_beta], ids=lambda norm: norm.__name__)
+def test_few_rows(ogc, tmp_path, norm, rows, k, n):
+    for precision, tolerance in SIXTEEN.items():
+        (count, error), (before, _) = counts_and_errors(ogc, tmp_path, model(norm, rows, k, n), precision)
+        assert count == before - 1 and error <= tolerance
+    (count, error), (before, _) = counts_and_errors(ogc, tmp_path, model(norm, rows, k, n), "fp32")
+    assert count == before - (norm is rms) and error <= 1e-5
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.parametrize("norm", [rms, layer], ids=lambda norm: norm.__name__)
+def test_gated(ogc, tmp_path, norm, rows):
+    """Two products of the normalized rows are one with alternating columns."""
+    for precision, tolerance in SIXTEEN.items():
+        (count, error), (before, _) = counts_and_errors(ogc, tmp_path, model(norm, rows, 64, 96, products="gate"), precision)
+        assert count == before - (rows == 1) and error <= tolerance
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-12, 1e-2, 10.0])
+@pytest.mark.parametrize("norm", [rms, layer], ids=lambda norm: norm.__name__)
+def test_epsilon(ogc, tmp_path, norm, epsilon):
+    (count, error), (before, _) = counts_and_errors(ogc, tmp_path, model(norm, 2, 96, 48, epsilon), "fp16")
+    assert count == before - 1 and error <= 5e-3
+
+
+@pytest.mark.parametrize("shift,scale", [(4.0, 1.0), (-30.0, 1.0), (0.0, 3000.0), (0.0, 1e-3)])
+@pytest.mark.parametrize("norm", [rms, layer], ids=lambda norm: norm.__name__)
+def test_rows_far_from_unit(ogc, tmp_path, norm, shift, scale):
+    """What 16 bits say of such rows is the limit; the norm in the product loses no more than as much again."""
+    (count, error), (before, error_before) = counts_and_errors(ogc, tmp_path, model(norm, 2, 512, 64), "fp16", shift, scale)
+    assert count == before - 1 and error <= 2 * error_before + 2e-3
+
+
+def test_equal_elements(ogc, tmp_path):
+    """A row without a variance is beta everywhere."""
+    (_, error), (_, error_before) = counts_and_errors(ogc, tmp_path, model(layer, 2, 96, 48, mix=0.0), "fp16", shift=1.0, scale=0.0)
+    assert error <= 5e-3 and error_before <= 5e-3
+
+
+def test_other_readers_keep_the_norm(ogc, tmp_path):
+    for more, results in (([node("Relu", "z", "u")], ("y", "u")), ([], ("y", "z"))):
+        (count, error), (before, _) = counts_and_errors(ogc, tmp_path, model(rms, 1, 64, 32, more=more, results=results), "fp16")
+        assert count == before and error <= 5e-3
+
+
+def test_weights_of_graphs_with_other_rows_are_stored_once(ogc, tmp_path):
+    """One graph ID cannot take the norm into its product: then none does."""
+    graph = model(rms, 1, 64, 32)
+    graph.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "rows"
+    del graph.graph.output[0].type.tensor_type.shape.dim[:]
+    path = tmp_path / "m.onnx"
+    onnx.save(graph, path)
+    few = ogc.inspect(ogc.compile(path, tmp_path / "few.ogc", ["one: x=1x1x64", "two: x=1x2x64"], precision="fp32"))
+    many = ogc.inspect(ogc.compile(path, tmp_path / "many.ogc", ["one: x=1x1x64", "five: x=1x5x64"], precision="fp32"))
+    kernels = lambda facts: [each["nodes"]["kernel"] for each in facts["graphs"]]  # noqa: E731
+    assert kernels(few) == [2, 2] and kernels(many) == [3, 3]
+
+
+def test_rows_that_are_computed_with_the_norm_stay(ogc, tmp_path):
+    """Element-wise operations and the norm behind them are one kernel already."""
+    graph = model(rms, 1, 64, 32)
+    graph.graph.node[0].CopyFrom(node("Tanh", "x", "t"))
+    (count, error), (before, _) = counts_and_errors(ogc, tmp_path, graph, "fp16")
+    assert count == before and error <= 5e-3
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_compiles_for_cuda(ogc, tmp_path, precision):
+    """With the templates: a product that did not fit would be a warning, and scalar code."""
+    path = tmp_path / "m.onnx"
+    onnx.save(model(rms, 1, 64, 96), path)
+    ogc("compile", path, "-o", tmp_path / "m.ogc", "--target", "sm_80", "--target", "sm_90", "--precision", precision, "--dump-dir", tmp_path / "dump")
+    text = "".join(file.read_text() for file in (tmp_path / "dump").rglob("*.cu"))
+    assert "ogc::gemv<" in text and "Norm = 1" in text
