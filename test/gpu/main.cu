@@ -5,6 +5,7 @@
 void checkGemm();
 void checkMapped();
 void checkConv();
+void checkBoxes();
 void checkAttention();
 void timeLayers();
 void timeVariants();
@@ -21,6 +22,7 @@ int main(int argc, char **argv) {
     checkGemm();
     checkMapped();
     checkConv();
+    checkBoxes();
     checkAttention();
     printf("checks: %d failed\n", bench::failures());
   }

@@ -195,3 +195,61 @@ TEST(Tuning, TensorMapsOfF32) {
   problem.k = 24;
   EXPECT_FALSE(isTaken("bm=40 bn=64 bk=32 wm=1 wn=1 wk=2 wide=2 stages=1 split=1"));
 }
+
+static TileProblem convolution(int64_t images, int64_t size, int64_t channels, int64_t filters, int64_t kernel) {
+  TileProblem problem{images, size * size, filters, kernel * kernel * channels, 2};
+  BoxProblem boxes;
+  boxes.images = images, boxes.height = boxes.width = boxes.inputHeight = boxes.inputWidth = size;
+  boxes.channels = channels, boxes.filters = filters, boxes.kernel = {kernel, kernel}, boxes.pads = {kernel / 2, kernel / 2};
+  boxes.pixelStride = channels, boxes.rowStride = channels * size, boxes.imageStride = channels * size * size;
+  boxes.isFlat = kernel == 1;
+  problem.boxes = boxes;
+  return problem;
+}
+
+/// Large batches take boxes, small ones do not; what the tuner tries is legal and has both kinds.
+TEST(Tuning, ManyPixelsTakeBoxes) {
+  for (int64_t kernel : {1, 3}) {
+    Tuning tuning;
+    EXPECT_EQ(chooseTile(convolution(64, 56, 64, 64, kernel), hopper, "p", tuning).engine, Engine::Boxes);
+    EXPECT_NE(chooseTile(convolution(64, 56, 64, 64, kernel), {8, 0}, "p", tuning).engine, Engine::Boxes);
+    TileProblem problem = convolution(64, 14, 256, 256, kernel);
+    problem.isMappable = kernel == 1;
+    tuning.collect = true;
+    chooseTile(problem, hopper, "p", tuning);
+    int64_t boxes = 0;
+    for (const Knobs &knobs : tuning.candidates) {
+      Tuning forced;
+      forced.forced = knobs;
+      TileChoice tile = chooseTile(problem, hopper, "p", forced);
+      EXPECT_EQ(forced.chosen, knobs) << knobs.str();
+      EXPECT_LE(tile.sharedBytes(problem), 227 * 1024) << knobs.str();
+      boxes += tile.engine == Engine::Boxes;
+    }
+    EXPECT_GT(boxes, 3);
+    EXPECT_LT(boxes, int64_t(tuning.candidates.size()) - 3);
+  }
+}
+
+TEST(Tuning, BoxesOutOfRangeAreRefused) {
+  TileProblem problem = convolution(8, 28, 128, 128, 3);
+  auto isTaken = [&](const std::string &numbers) {
+    TuningTable table = parsed("p = " + numbers + " trigger=0 reserve=90000\n");
+    Tuning tuned;
+    tuned.tables = {&table};
+    return chooseTile(problem, hopper, "p", tuned).reservedBytes == 90000;
+  };
+  const std::string tile = "bm=224 bn=128 bk=64 wm=1 wn=2 wk=1 wide=3 stages=3 split=1 ";
+  EXPECT_TRUE(isTaken(tile + "bx=8 by=28 boxes=1 border=1 filters=4 keep=0 blocks=1"));
+  EXPECT_TRUE(isTaken(tile + "bx=28 by=8 boxes=1 border=0 filters=4 keep=0 blocks=1"));
+  EXPECT_TRUE(isTaken(tile + "bx=8 by=14 boxes=2 border=1 filters=4 keep=0 blocks=1"));
+  EXPECT_FALSE(isTaken(tile + "bx=28 by=8 boxes=1 border=1 filters=4 keep=0 blocks=1"));  // a border needs rows of eight
+  EXPECT_FALSE(isTaken(tile + "bx=8 by=28 boxes=1 border=1 filters=1 keep=0 blocks=1"));  // a ring of one cannot turn
+  EXPECT_FALSE(isTaken(tile + "bx=8 by=28 boxes=1 border=1 filters=9 keep=1 blocks=1"));  // 18 taps do not stay in 9 places
+  EXPECT_FALSE(isTaken(tile + "bx=8 by=28 boxes=1 border=1 filters=18 keep=1 blocks=1")); // too much memory
+  EXPECT_FALSE(isTaken(tile + "bx=8 by=28 boxes=1 border=1 filters=4 keep=0 blocks=2"));
+  EXPECT_FALSE(isTaken(tile + "bx=8 by=14 boxes=1 border=1 filters=4 keep=0 blocks=1")); // not the rows of the tile
+  EXPECT_FALSE(isTaken(tile));
+  problem.boxes->strides = {3, 3}; // more phases than maps
+  EXPECT_FALSE(isTaken(tile + "bx=8 by=28 boxes=1 border=1 filters=4 keep=0 blocks=1"));
+}

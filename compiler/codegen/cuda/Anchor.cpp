@@ -323,7 +323,12 @@ LogicalResult AnchorPrinter::printConv(kern::ConvOp op) {
   bool isPixelwise = !op.getScale() && problem.k == in[3] && llvm::all_of(op.getStrides(), isOne) &&
                      llvm::all_of(op.getPads(), isZero) && s[1] == s[2] * in[2];
   problem.isMappable = isPixelwise && isMappable(op.getInput(), op.getMath(), *x, {sb, s[2]}, in[0], panel);
+  problem.boxes = boxProblemOf(op, *x);
   TileChoice tile = chooseTile(problem, arch, name, tuning);
+  if (tile.engine == Engine::Boxes) {
+    printBoxes(op, *x, *filter, *problem.boxes, tile);
+    return success();
+  }
   if (tile.engine == Engine::TensorMaps) {
     printMapped(op.getInput(), *x, {sb, s[2]}, *filter, panel, problem, tile);
     return success();

@@ -1,7 +1,7 @@
 //===- AnchorChoice.cpp - tiles of the hand-written templates -------------===//
 #include "compiler/codegen/cuda/AnchorChoice.h"
 
-#include "compiler/codegen/cuda/MappedTile.h"
+#include "compiler/codegen/cuda/BoxTile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -32,6 +32,8 @@ static bool fitsShared(int64_t bytes, const LaunchPolicy &policy, CudaArch arch)
 int TileChoice::sharedBytes(const TileProblem &problem) const {
   if (engine == Engine::TensorMaps)
     return mappedSharedBytes(*this, problem.bytes);
+  if (engine == Engine::Boxes)
+    return int(BoxGeometry(*this, *problem.boxes).sharedBytes);
   int a = bm * (bk * problem.bytes + 16);
   int b = problem.transposed ? bn * (bk * problem.bytes + 16) : bk * (bn + 8) * problem.bytes;
   if (engine == Engine::Warpgroups) {
@@ -114,6 +116,15 @@ static bool setStages(TileChoice &tile, const TileProblem &problem, int64_t limi
   return tile.sharedBytes(problem) <= limit;
 }
 
+/// Estimates of tiles whose blocks come and go are made for one wave of them. Further ones begin with the loads and end with the
+/// epilogue that nothing hides: 4 to 11 us a wave, measured in a network of 64 images.
+static double withWaves(double time, const TileChoice &t, const TileProblem &p) {
+  if (!p.boxes)
+    return time;
+  double further = std::max(0., double(blocksOf(t, p)) / 132 - 1);
+  return std::max(time, 1.2 * movedTime(*p.boxes)) + further * (1.5 + t.bm * t.bn * (p.boxes->hasInputs ? 0.00025 : 0.00005));
+}
+
 std::vector<TileChoice> rankTiles(const TileProblem &problem, CudaArch arch) {
   std::vector<std::tuple<double, size_t, TileChoice>> ranked; // equal times stay in the order of the forms
   for (const TileForm &form : tileForms)
@@ -131,10 +142,12 @@ std::vector<TileChoice> rankTiles(const TileProblem &problem, CudaArch arch) {
       int64_t limit = isDeep && blocks <= (split >= 4 ? 120 : 132) ? 227 * 1024 : 113 * 1024;
       int64_t slice = divideCeil(divideCeil(problem.k, tile.bk), split);
       if (setStages(tile, problem, std::min(limit, mostSharedBytes(arch))))
-        ranked.emplace_back(tileTime(tile, form.stage, blocks, slice), ranked.size(), tile);
+        ranked.emplace_back(withWaves(tileTime(tile, form.stage, blocks, slice), tile, problem), ranked.size(), tile);
     }
   for (const TimedTile &mapped : mappedTiles(problem, arch))
-    ranked.emplace_back(mapped.time, ranked.size(), mapped.tile);
+    ranked.emplace_back(withWaves(mapped.time, mapped.tile, problem), ranked.size(), mapped.tile);
+  for (const TimedTile &boxes : boxTiles(problem, arch))
+    ranked.emplace_back(boxes.time, ranked.size(), boxes.tile);
   llvm::sort(ranked, [](const auto &a, const auto &b) {
     return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
   });
@@ -151,6 +164,8 @@ TileChoice chooseTile(const TileProblem &problem, CudaArch arch, std::string nam
   auto isLegal = [&](const TileChoice &t) {
     if (t.engine == Engine::TensorMaps)
       return isLegalMapped(t, problem, arch) && isLegalSplit(t.split, arch) && fitsShared(t.sharedBytes(problem), t, arch);
+    if (t.engine == Engine::Boxes)
+      return isLegalBox(t, problem, arch);
     bool exists = llvm::any_of(tileForms, [&](const TileForm &form) {
       return fitsForm(form, t.split, problem, arch) && form.bm == t.bm && form.bn == t.bn && form.bk == t.bk &&
              form.warpsM == t.warpsM && form.warpsN == t.warpsN && form.warpsK == t.warpsK &&
@@ -161,12 +176,20 @@ TileChoice chooseTile(const TileProblem &problem, CudaArch arch, std::string nam
   };
   auto candidates = [&] {
     constexpr size_t mostTiles = 8;
+    constexpr size_t mostOfOther = 4; // estimates of boxes and of other tiles are not as close as those of each among themselves
     std::vector<TileChoice> all(ranked.begin(), ranked.begin() + std::min(ranked.size(), mostTiles));
+    for (bool isBoxes : {false, true}) {
+      auto belongs = [&](const TileChoice &t) { return (t.engine == Engine::Boxes) == isBoxes; };
+      size_t known = llvm::count_if(all, belongs);
+      for (const TileChoice &t : llvm::drop_begin(ranked, all.size() < mostTiles ? ranked.size() : mostTiles))
+        if (belongs(t) && known < mostOfOther)
+          all.push_back(t), ++known;
+    }
     // A ring that leaves room for another block, or takes the whole multiprocessor.
     for (size_t i = 0, e = all.size(); i < e; ++i)
       for (int64_t limit : {113 * 1024, 227 * 1024}) {
         TileChoice other = all[i];
-        if (other.engine != Engine::TensorMaps && setStages(other, problem, std::min<int64_t>(limit, mostSharedBytes(arch))) &&
+        if (!other.hasFeeder() && setStages(other, problem, std::min<int64_t>(limit, mostSharedBytes(arch))) &&
             other.stages != all[i].stages)
           all.push_back(other);
       }

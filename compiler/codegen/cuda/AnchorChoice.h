@@ -7,18 +7,34 @@
 
 #include "compiler/codegen/cuda/Schedules.h"
 #include "compiler/codegen/cuda/Tuning.h"
+#include <array>
 
 namespace ogc::codegen {
+
+/// A convolution in boxes of output pixels (BoxTile.h).
+struct BoxProblem {
+  int64_t images = 1, height = 1, width = 1; ///< of the result
+  int64_t inputHeight = 1, inputWidth = 1;
+  int64_t channels = 1, filters = 1;
+  std::array<int64_t, 2> kernel = {1, 1}, strides = {1, 1}, dilations = {1, 1};
+  std::array<int64_t, 2> pads = {0, 0}; ///< top and left
+  /// Distances of images, rows and pixels of the input, in elements. Pixels may overlap: the taps of a row of the filter that lie
+  /// side by side in memory are the channels of one tap.
+  int64_t imageStride = 0, rowStride = 0, pixelStride = 0;
+  bool isFlat = false;    ///< one tap, and the pixels of all images are rows of one matrix
+  bool hasInputs = false; ///< the epilogue reads as many elements as it writes
+};
 
 /// A product of `batch` times M x N x K.
 struct TileProblem {
   int64_t batch = 1, m = 1, n = 1, k = 1;
-  int bytes = 2;           ///< of an element
-  bool transposed = false; ///< B is stored [N, K]
-  bool isNarrow = false;   ///< A is loaded in pieces below four bytes
-  bool isScaled = false;   ///< A is multiplied by factors that lie in shared memory
-  bool isMappable = false; ///< tensor maps can describe A and B
-  int rowSums = 0;         ///< sums of each row of A that are taken for its norm
+  int bytes = 2;                                  ///< of an element
+  bool transposed = false;                        ///< B is stored [N, K]
+  bool isNarrow = false;                          ///< A is loaded in pieces below four bytes
+  bool isScaled = false;                          ///< A is multiplied by factors that lie in shared memory
+  bool isMappable = false;                        ///< tensor maps can describe A and B
+  int rowSums = 0;                                ///< sums of each row of A that are taken for its norm
+  std::optional<BoxProblem> boxes = std::nullopt; ///< of a convolution whose input tensor maps can describe
 };
 
 /// What multiplies and who loads; numbers of the templates' `Engine`.
@@ -26,6 +42,16 @@ enum class Engine {
   Warps = 0,      ///< mma.sync, cp.async by all threads
   Warpgroups = 1, ///< wgmma, which exists on sm_90a alone
   TensorMaps = 2, ///< wgmma, copies through tensor maps by a warp of its own
+  Boxes = 3,      ///< as TensorMaps, for convolutions of many pixels: blocks that stay
+};
+
+/// What Engine::Boxes has besides the numbers of every tile. A tile is `count` boxes of x by y pixels.
+struct BoxShape {
+  int x = 8, y = 1, count = 1;
+  int hasBorder = 0;    ///< a box is copied with what the taps around need, not once a tap
+  int filterStages = 2; ///< places for 64 channels of a tap each
+  int keepsFilter = 0;  ///< the filter stays in shared memory
+  int blocks = 1;       ///< of a multiprocessor
 };
 
 /// `ogc::gemm` and `ogc::conv`.
@@ -34,15 +60,21 @@ struct TileChoice : LaunchPolicy {
   int warpsM = 2, warpsN = 2, warpsK = 1; ///< warpgroups but with Engine::Warps
   Engine engine = Engine::Warps;
   int stages = 2, split = 1;
+  BoxShape box = {}; ///< of Engine::Boxes, whose warpsM are sets of warpgroups that take turns
 
+  bool hasFeeder() const { return engine == Engine::TensorMaps || engine == Engine::Boxes; }
   int threads() const {
     int warps = warpsM * warpsN * warpsK * (engine == Engine::Warps ? 1 : 4);
-    return 32 * (engine == Engine::TensorMaps ? warps + 1 : warps);
+    return 32 * (hasFeeder() ? warps + 1 : warps);
   }
   int sharedBytes(const TileProblem &problem) const;
   template <typename Visitor> void visit(Visitor &&visit) {
     visit("bm", bm), visit("bn", bn), visit("bk", bk), visit("wm", warpsM), visit("wn", warpsN), visit("wk", warpsK);
     visit("wide", engine), visit("stages", stages), visit("split", split);
+    if (engine == Engine::Boxes) {
+      visit("bx", box.x), visit("by", box.y), visit("boxes", box.count), visit("border", box.hasBorder);
+      visit("filters", box.filterStages), visit("keep", box.keepsFilter), visit("blocks", box.blocks);
+    }
     visitPolicy(visit);
   }
 };

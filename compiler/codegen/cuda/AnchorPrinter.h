@@ -85,6 +85,10 @@ private:
   /// A product of rows, `strides` apart (batch, m), and panels of `panel` columns, whose operands are tensor maps.
   void printMapped(mlir::Value lhs, const Operand &rows, std::array<int64_t, 2> strides, const Operand &panels, int64_t panel,
                    const TileProblem &problem, const TileChoice &tile);
+  /// A convolution over boxes of pixels.
+  void printBoxes(kern::ConvOp op, const Operand &x, const Operand &filter, const BoxProblem &problem, const TileChoice &tile);
+  /// Nothing where printBoxes does not take the operands.
+  std::optional<BoxProblem> boxProblemOf(kern::ConvOp op, const Operand &x) const;
   /// True where printMapped takes the operands: lines of 16-byte units, none of them repeated; f32 rounded to tf32.
   bool isMappable(mlir::Value lhs, kern::MathMode math, const Operand &rows, std::array<int64_t, 2> strides, int64_t batch,
                   int64_t panel) const {

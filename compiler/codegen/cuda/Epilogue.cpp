@@ -114,7 +114,7 @@ public:
   /// The functor, and the expression that makes one.
   FailureOr<std::string> print(std::string &construct);
   /// The functor in two parts: what it loads, then the rest. Takes the loads out of the body. Empty where it loads nothing.
-  FailureOr<std::string> printAhead();
+  FailureOr<std::string> printAhead(bool &readsInputs);
 
 private:
   std::string indexParameters();
@@ -254,8 +254,9 @@ FailureOr<std::string> FunctorPrinter::printLoads(StringRef type, StringRef meth
       .str();
 }
 
-FailureOr<std::string> FunctorPrinter::printAhead() {
+FailureOr<std::string> FunctorPrinter::printAhead(bool &readsInputs) {
   SmallVector<Operation *> loads = independentLoads();
+  readsInputs = !llvm::all_of(loads, [&](Operation *load) { return isConstant(load); });
   if (loads.empty())
     return std::string();
   std::string text = open();
@@ -325,7 +326,7 @@ FailureOr<Epilogue> printEpilogue(kern::KernelOp kernel, Operation *anchor, bool
   if (failed(functor))
     return failure();
   epilogue.functor = *functor;
-  FailureOr<std::string> ahead = printer.printAhead();
+  FailureOr<std::string> ahead = printer.printAhead(epilogue.readsInputs);
   if (failed(ahead))
     return failure();
   epilogue.aheadFunctor = *ahead;

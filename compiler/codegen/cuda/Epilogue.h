@@ -13,6 +13,7 @@ struct Epilogue {
   std::string construct; ///< `NAME_Epilogue{p2, p3}`
   /// The same functor with its loads apart, so that a template can have them made early; empty where it loads nothing.
   std::string aheadFunctor;
+  bool readsInputs = false; ///< loads what is no constant of the model
 };
 
 /// Prints everything between the result of `anchor` and the yielded values. `merged` says that the template numbers dimensions 1

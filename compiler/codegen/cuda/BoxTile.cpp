@@ -1,0 +1,185 @@
+//===- BoxTile.cpp - tiles of boxes of pixels -----------------------------===//
+#include "compiler/codegen/cuda/BoxTile.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <numeric>
+
+using llvm::alignTo;
+using llvm::divideCeil;
+
+namespace ogc::codegen {
+
+static constexpr int64_t multiprocessors = 132;
+/// Registers of a thread besides accumulators: places, addresses, inputs of the epilogue on their way.
+static constexpr int64_t otherRegisters = 40;
+
+TapPhases::TapPhases(int64_t taps, int64_t stride, int64_t dilation) {
+  int64_t common = std::gcd(stride, dilation);
+  phases = std::min(taps, stride / common);
+  shift = dilation / common;
+  most = divideCeil(taps, phases);
+}
+
+BoxGeometry::BoxGeometry(const TileChoice &t, const BoxProblem &p)
+    : tapsY(p.kernel[0], p.strides[0], p.dilations[0]), tapsX(p.kernel[1], p.strides[1], p.dilations[1]) {
+  const BoxShape &box = t.box;
+  pitch = box.x + (box.hasBorder ? (tapsX.most - 1) * tapsX.shift : 0);
+  rows = box.y + (box.hasBorder ? (tapsY.most - 1) * tapsY.shift : 0);
+  int64_t boxGroups = divideCeil(box.x * box.y, 8), blocks = divideCeil(p.channels, 64);
+  groups = box.count * boxGroups;
+  loadBytes = box.count * int64_t(alignTo(std::max(pitch * rows, boxGroups * 8) * 128, 1024));
+  filterBytes = t.bn * 128;
+  taps = blocks * p.kernel[0] * p.kernel[1];
+  loads = box.hasBorder ? blocks * tapsY.phases * tapsX.phases : taps;
+  constexpr int64_t rowBytes = (64 + 4) * 4; // of sums, which pass through two buffers of 16 rows
+  int64_t sums = t.warpsM * t.warpsN * 2 * std::min<int64_t>(groups, 2) * 8 * rowBytes;
+  sharedBytes = t.stages * loadBytes + box.filterStages * filterBytes + sums + (2 * (t.stages + box.filterStages) + t.warpsM) * 8;
+  int64_t images = p.isFlat ? 1 : p.images, height = p.isFlat ? 1 : p.height,
+          width = p.isFlat ? p.images * p.height * p.width : p.width;
+  tilesM = divideCeil(images * int64_t(divideCeil(width, box.x)) * int64_t(divideCeil(height, box.y)), box.count);
+  tilesN = divideCeil(p.filters, t.bn);
+}
+
+int64_t BoxGeometry::grid(const TileChoice &tile, int64_t count) const {
+  int64_t blocks = std::min(tilesM * tilesN, count * tile.box.blocks);
+  // A block that keeps its filter keeps to its columns.
+  return blocks > tilesN ? blocks / tilesN * tilesN : blocks;
+}
+
+bool takesBoxes(const TileProblem &problem, CudaArch arch) {
+  if (!problem.boxes || arch.major != 9 || arch.minor != 0)
+    return false;
+  const BoxProblem &p = *problem.boxes;
+  TapPhases y(p.kernel[0], p.strides[0], p.dilations[0]), x(p.kernel[1], p.strides[1], p.dilations[1]);
+  // A line of less than a box is mostly zeros; a map for each phase.
+  return p.channels >= 32 && y.phases * x.phases <= 4;
+}
+
+/// Registers of a thread of `blocks` blocks a multiprocessor; its warps are spread over four schedulers, each with its own.
+static int64_t registersOf(const TileChoice &t) {
+  constexpr int64_t registers = 64 * 1024;
+  int64_t warps = t.threads() / 32 * t.box.blocks;
+  return std::min<int64_t>(255, registers / 4 / (divideCeil(warps, 4) * 32) / 8 * 8);
+}
+
+/// True where registers and shared memory let as many blocks as it wants share a multiprocessor.
+static bool fitsMultiprocessor(const TileChoice &t, const BoxGeometry &g) {
+  constexpr int64_t sharedBytes = 228 * 1024, ownBytes = 1024;
+  return t.threads() <= 1024 && t.threads() * t.box.blocks <= 2048 && 4 * g.groups + otherRegisters <= registersOf(t) &&
+         t.box.blocks * (std::max<int64_t>(g.sharedBytes, t.reservedBytes) + ownBytes) <= sharedBytes;
+}
+
+bool isLegalBox(const TileChoice &t, const TileProblem &problem, CudaArch arch) {
+  const BoxShape &box = t.box;
+  bool hasShape = box.x >= 1 && box.y >= 1 && box.count >= 1 && box.x <= 256 && box.y <= 256 && box.count <= 32 &&
+                  int64_t(box.x) * box.y <= 256 && t.bk == 64 && t.split == 1 && t.warpsK == 1 && t.warpsM >= 1 &&
+                  t.warpsN >= 1 && t.warpsM <= 7 && t.warpsN <= 7 && t.bn == 64 * t.warpsN && t.bm == box.x * box.y * box.count;
+  if (!takesBoxes(problem, arch) || !hasShape || box.blocks < 1 || box.blocks > 8)
+    return false;
+  const BoxProblem &p = *problem.boxes;
+  bool isOneTap = p.kernel[0] * p.kernel[1] == 1;
+  if ((box.hasBorder != 0 && box.hasBorder != 1) || (box.keepsFilter != 0 && box.keepsFilter != 1) ||
+      (box.hasBorder && (isOneTap || box.x != 8)) || (p.isFlat && (box.y != 1 || box.count != 1)))
+    return false;
+  BoxGeometry g(t, p);
+  if (t.stages < 2 || t.stages > 64 || box.filterStages < 2 - box.keepsFilter || box.filterStages > 256 ||
+      (box.keepsFilter && box.filterStages < g.taps))
+    return false;
+  return g.pitch <= 256 && g.rows <= 256 && g.groups <= 32 && fitsMultiprocessor(t, g);
+}
+
+double movedTime(const BoxProblem &p) {
+  double pixels = double(p.images) * p.height * p.width, results = 2 * pixels * p.filters;
+  double inputs = 2 * std::min(double(p.images) * p.imageStride, pixels * p.strides[0] * p.strides[1] * p.channels);
+  if (p.kernel[0] * p.kernel[1] == 1)
+    inputs = std::min(inputs, 2 * pixels * p.channels);
+  return (results * (p.hasInputs ? 2 : 1) + inputs) / 3.39e6;
+}
+
+/// Estimated time. Fitted to 94 measured tiles of twenty convolutions of 64 images (13 % rms): the products of a tile, its
+/// epilogue, which only other warps or another block hide, copies from L2, and what all blocks move.
+static double timeOf(const TileChoice &t, const BoxProblem &p) {
+  constexpr double cyclesPerMicrosecond = 1750;
+  BoxGeometry g(t, p);
+  int64_t blocks = g.grid(t), rounds = divideCeil(g.tilesM * g.tilesN, blocks);
+  double together = std::min<double>(t.box.blocks, divideCeil(blocks, multiprocessors));
+  double product =
+      1.11 * double(g.taps) * 4 * std::max(g.groups * 4., t.box.count * 16 + g.groups * 2.) * t.warpsN / cyclesPerMicrosecond;
+  double vectors = t.bm / 16., epilogue = 1.05 + vectors * (p.hasInputs ? 0.42 : 0.17);
+  int64_t missing = 4 * g.groups + (p.hasInputs ? 43 : 4) - registersOf(t);
+  if (missing > 0) // spilled
+    epilogue += vectors * 0.09 * double(missing);
+  double copies = (double(g.loads) * g.loadBytes + (t.box.keepsFilter ? 0. : double(g.taps) * g.filterBytes)) / 66500;
+  double sets = together * t.warpsM, alone = product + epilogue, tile = std::max({alone / sets, product, copies});
+  double busy = rounds * together * tile + (sets > 1 ? alone - tile : 0);
+  double copied = 0.02 * rounds * together * copies; // where memory decides, rather few copies
+  // The estimates of the other engines leave out the fixed part, and are low by a seventh.
+  return (std::max(busy, movedTime(p)) + copied + 2.02 - 1.5) / 1.15;
+}
+
+/// The widths and heights of a box for images of `width` x `height`: whole rows, or eight pixels of some with their border.
+static std::vector<std::array<int, 2>> boxSizes(const BoxProblem &p, bool hasBorder) {
+  std::vector<std::array<int, 2>> sizes;
+  if (p.isFlat) {
+    for (int pixels : {64, 96, 128, 192, 224, 256})
+      sizes.push_back({pixels, 1});
+    return sizes;
+  }
+  int64_t width = hasBorder ? 8 : std::min<int64_t>(p.width, 128);
+  if (!hasBorder && p.width > 128)
+    width = divideCeil(p.width, divideCeil(p.width, 128));
+  int64_t last = 0;
+  for (int64_t parts = 1; parts <= p.height; ++parts) {
+    int64_t height = divideCeil(p.height, parts);
+    if (width * height <= 256 && height != last)
+      sizes.push_back({int(width), int(height)});
+    last = height;
+    if (width * height <= 32)
+      break;
+  }
+  return sizes;
+}
+
+/// The deepest ring of boxes that leaves room for the other blocks.
+static bool setStages(TileChoice &t, const TileProblem &problem, CudaArch arch) {
+  for (t.stages = 8; t.stages >= 2; --t.stages)
+    if (isLegalBox(t, problem, arch))
+      return true;
+  return false;
+}
+
+std::vector<TimedTile> boxTiles(const TileProblem &problem, CudaArch arch) {
+  std::vector<TimedTile> tiles;
+  if (!takesBoxes(problem, arch))
+    return tiles;
+  const BoxProblem &p = *problem.boxes;
+  auto add = [&](std::array<int, 2> size, int count, bool hasBorder, int sets, int warpsN, int blocks, int filters, bool keeps) {
+    TileChoice t{{}, size[0] * size[1] * count, 64 * warpsN, 64, sets, warpsN, 1, Engine::Boxes};
+    t.box = {size[0], size[1], count, hasBorder, filters, keeps, blocks};
+    if (setStages(t, problem, arch))
+      tiles.push_back({timeOf(t, p), t});
+  };
+  int64_t taps = p.kernel[0] * p.kernel[1], resident = taps * divideCeil(p.channels, 64);
+  for (bool hasBorder : {false, true}) {
+    if (hasBorder && taps == 1)
+      continue;
+    for (std::array<int, 2> size : boxSizes(p, hasBorder))
+      for (int count : {1, 2, 3, 4}) {
+        if (count > 1 && (p.isFlat || size[0] * size[1] * count > 256))
+          continue;
+        for (auto [sets, warpsN] : {std::pair{1, 1}, {1, 2}, {2, 1}, {2, 2}, {1, 4}})
+          for (int blocks : {1, 2, 3, 4}) {
+            if (64 * warpsN >= 2 * p.filters && warpsN > 1)
+              continue;
+            for (int filters : {4, 3, 2})
+              add(size, count, hasBorder, sets, warpsN, blocks, filters, false);
+            if (resident * warpsN <= 18)
+              add(size, count, hasBorder, sets, warpsN, blocks, int(resident), true);
+          }
+      }
+  }
+  return tiles;
+}
+
+} // namespace ogc::codegen

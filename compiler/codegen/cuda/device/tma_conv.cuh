@@ -1,0 +1,409 @@
+//===- tma_conv.cuh - convolution over boxes of pixels (sm_90a) -----------===//
+//
+// Engine 3, for many pixels: blocks stay and compute tile after tile. A tile is some boxes of output pixels by columns (filters)
+// in panels of 64. One thread copies boxes of the input and panels of the filter through tensor maps into two rings, as far ahead
+// as these have room, beyond the end of a tile too; so while some warps finish a tile, what the next one needs is on its way, and
+// other warps multiply it, in this block (Turns) or in another one of the multiprocessor.
+//
+// wgmma's 64 rows are columns of the result, its columns are pixels, as in tma.cuh. The rows of a box lie in shared memory as the
+// input has them, 64 channels (128 bytes) a pixel. What a tap of the filter reads of a box with a border (Halo) is the same box,
+// some rows and pixels further on: eight pixels side by side are one group of the operand, and the distance of groups is that of
+// the box's rows. So a box is copied once for all taps that meet it, not once a tap. Borders outside of the image are filled with
+// zeros by the copy. Strides make phases: every StrideH-th row and StrideW-th pixel is an image of its own, with its own map and
+// its own taps.
+//
+// Filters that fit (ResidentB) stay in shared memory; a block then keeps to its columns. f16 and bf16 only.
+//
+//===----------------------------------------------------------------------===//
+#ifndef OGC_DEVICE_TMA_CONV_CUH
+#define OGC_DEVICE_TMA_CONV_CUH
+
+#include "ogc/conv.cuh"
+#include "ogc/tma.cuh"
+
+namespace ogc {
+
+__device__ constexpr int greatestDivisor(int a, int b) { return b == 0 ? a : greatestDivisor(b, a % b); }
+
+/// The taps along one dimension: phase p has the taps p, p + Phases, p + 2 Phases, … each Shift elements of the phase further on.
+template <int Taps_, int Stride, int Dilation, int Pad> struct TapPhases {
+  enum {
+    Taps = Taps_,
+    Phases = least(Taps, Stride / greatestDivisor(Stride, Dilation)),
+    Shift = Dilation / greatestDivisor(Stride, Dilation),
+    Most = divUp(Taps, Phases), // taps of a phase
+  };
+  static __device__ __forceinline__ int count(int phase) { return (Taps - phase + Phases - 1) / Phases; }
+  /// Where the first tap of a phase is, for the output at zero, in elements of the phase.
+  static __device__ __forceinline__ int first(int phase) {
+    int at = phase * Dilation - Pad;
+    return (at - (at % Stride + Stride) % Stride) / Stride;
+  }
+};
+
+/// BX x BY output pixels are a box, Boxes of them a tile. Flat: all pixels of all images are one row (1x1, stride 1, dense).
+template <class C> struct BoxTile {
+  using T = typename C::Element;
+  using TapsY = TapPhases<C::KH, C::StrideH, C::DilationH, C::PadTop>;
+  using TapsX = TapPhases<C::KW, C::StrideW, C::DilationW, C::PadLeft>;
+  enum {
+    Images = C::Flat ? 1 : (int)C::Batch,
+    OH = C::Flat ? 1 : (int)C::OH,
+    OW = C::Flat ? C::Batch * C::OH * C::OW : (int)C::OW,
+    N = C::F,
+    V = C::V,
+    BX = C::BX,
+    BY = C::BY,
+    Boxes = C::Boxes,
+    BN = 64 * C::WN,
+    WN = C::WN,
+    Turns = C::Turns,
+    Set = 128 * WN, // threads that multiply one tile
+    Consumers = Set * Turns,
+    Threads = Consumers + 32,
+    NI = divUp(BX * BY, 8), // groups of eight pixels
+    Groups = Boxes * NI,
+    Phases = (int)TapsY::Phases * (int)TapsX::Phases,
+    ExtraX = C::Halo ? (TapsX::Most - 1) * TapsX::Shift : 0,
+    ExtraY = C::Halo ? (TapsY::Most - 1) * TapsY::Shift : 0,
+    Pitch = BX + ExtraX,
+    BoxBytes = Pitch * (BY + ExtraY) * 128,
+    BoxSpan = roundUp(NI * 8 * 128 > BoxBytes ? NI * 8 * 128 : BoxBytes, 1024),
+    GroupStride = C::Halo ? Pitch * 128 : 1024,
+    ABytes = Boxes * BoxSpan,
+    BBytes = BN * 128,
+    Blocks = divUp(C::C, 64), // of channels
+    KSteps = Blocks == 1 ? divUp(C::C, 16) : 4,
+    Loads = C::Halo ? (int)Phases : C::KH * C::KW, // boxes of the input for each 64 channels
+    TileLoads = Blocks * Loads,
+    TileTaps = Blocks * C::KH * C::KW,
+    AStages = C::AStages,
+    BStages = C::BStages,
+    ChunkGroups = Groups < 2 ? (int)Groups : 2,
+    ChunkRows = 8 * ChunkGroups,
+    Chunks = divUp(Groups, ChunkGroups),
+    LdR = 64 + 4, // consecutive rows of a fragment lie in different banks
+    ChunkBytes = ChunkRows * LdR * 4,
+    BOffset = AStages * ABytes,
+    SumOffset = BOffset + BStages * BBytes,
+    BarrierOffset = SumOffset + WN * Turns * 2 * ChunkBytes,
+    Bytes = BarrierOffset + (2 * (AStages + BStages) + Turns) * 8,
+    TilesX = divUp(OW, BX),
+    TilesY = divUp(OH, BY),
+    TilesM = divUp(Images * TilesX * TilesY, Boxes),
+    TilesN = divUp(N, BN),
+    Tiles = TilesM * TilesN,
+    PerRow = 64 / V,
+    Passes = divUp(ChunkRows * PerRow, 128) // vectors of a thread in a chunk
+  };
+  static_assert(sizeof(T) == 2 && C::P % 64 == 0 && Phases <= 4 && NI <= 32 && Groups <= 32, "shape of a tile of boxes");
+  static_assert(!C::Halo || BX == 8, "a row of a box with a border is one group of pixels");
+  static_assert(AStages >= 2 && BStages >= (C::ResidentB ? (int)TileTaps : 2), "a place is free when the next one is multiplied");
+  static_assert(N % V == 0 && 64 % V == 0, "tile does not divide into epilogue vectors");
+  static_assert((int)C::SharedBytes >= (int)Bytes, "SharedBytes is smaller than the tile needs");
+
+  /// The place of a box in its image: box `g` of the tiles that cover all pixels.
+  struct Place {
+    int image, x, y;
+  };
+  static __device__ __forceinline__ Place place(int tileM, int g) {
+    int box = tileM * Boxes + g;
+    return Place{box / (TilesX * TilesY), box % TilesX * BX, box / TilesX % TilesY * BY};
+  }
+};
+
+struct BoxConvDefaults : ConvDefaults {
+  enum { Flat = 0, Halo = 0, BX = 128, BY = 1, Boxes = 1, WN = 1, Turns = 2, AStages = 3, BStages = 3, ResidentB = 0 };
+};
+
+/// One map for each phase; those that a configuration has not are the first one.
+struct PhaseMaps {
+  const TensorMap *phase0, *phase1, *phase2, *phase3;
+  __device__ __forceinline__ const TensorMap &operator[](int phase) const {
+    return *(phase == 0 ? phase0 : phase == 1 ? phase1 : phase == 2 ? phase2 : phase3);
+  }
+};
+
+/// The barriers and places of both rings.
+template <class S> struct BoxRings {
+  unsigned base;
+  __device__ __forceinline__ unsigned fullA(int stage) const { return base + S::BarrierOffset + stage * 8; }
+  __device__ __forceinline__ unsigned emptyA(int stage) const { return fullA(S::AStages + stage); }
+  __device__ __forceinline__ unsigned fullB(int stage) const { return fullA(2 * S::AStages + stage); }
+  __device__ __forceinline__ unsigned emptyB(int stage) const { return fullB(S::BStages + stage); }
+  /// Where a set of warps waits for its turn.
+  __device__ __forceinline__ unsigned turn(int set) const { return emptyB(S::BStages + set); }
+  __device__ __forceinline__ unsigned placeA(int stage) const { return base + stage * S::ABytes; }
+  __device__ __forceinline__ unsigned placeB(int stage) const { return base + S::BOffset + stage * S::BBytes; }
+};
+
+/// Calls load(block, phaseY, phaseX, firstY, firstX), then tap(block, tap, down, right) for each tap of that load, in the order
+/// of the rings: 64 channels after the other, each box with all taps that meet it.
+template <class C, class S, class Load, class Tap> __device__ __forceinline__ void forTaps(const Load &load, const Tap &tap) {
+#pragma unroll 1
+  for (int block = 0; block < S::Blocks; ++block)
+#pragma unroll 1
+    for (int py = 0; py < S::TapsY::Phases; ++py)
+#pragma unroll 1
+      for (int px = 0; px < S::TapsX::Phases; ++px) {
+        int countY = S::TapsY::count(py), countX = S::TapsX::count(px);
+        if constexpr (C::Halo)
+          load(block, py, px, 0, 0);
+#pragma unroll 1
+        for (int iy = 0; iy < countY; ++iy)
+#pragma unroll 1
+          for (int ix = 0; ix < countX; ++ix) {
+            if constexpr (!C::Halo)
+              load(block, py, px, iy, ix);
+            bool isLast = !C::Halo || (iy == countY - 1 && ix == countX - 1);
+            tap(block, (py + iy * S::TapsY::Phases) * C::KW + px + ix * S::TapsX::Phases,
+                C::Halo ? (iy * S::TapsY::Shift * S::Pitch + ix * S::TapsX::Shift) * 128 : 0, isLast);
+          }
+      }
+}
+
+/// The thread that copies.
+template <class C, class S> struct BoxFeeder {
+  const PhaseMaps &images;
+  const TensorMap &filter;
+  BoxRings<S> rings;
+
+  __device__ __forceinline__ void loadB(int stage, int block, int tap, int n0) const {
+#pragma unroll
+    for (int part = 0; part < S::WN; ++part) {
+      int n = n0 + part * 64;
+      copyBox(rings.placeB(stage) + part * 8192, filter, n % C::P, block * 64, tap, n / C::P, rings.fullB(stage));
+    }
+  }
+  __device__ __forceinline__ void loadA(int stage, int tileM, int block, int py, int px, int iy, int ix) const {
+    const TensorMap &map = images[py * S::TapsX::Phases + px];
+    int top = S::TapsY::first(py) + iy * S::TapsY::Shift, left = S::TapsX::first(px) + ix * S::TapsX::Shift;
+#pragma unroll
+    for (int g = 0; g < S::Boxes; ++g) {
+      typename S::Place at = S::place(tileM, g);
+      copyBox(rings.placeA(stage) + g * S::BoxSpan, map, block * 64, at.x + left, at.y + top, at.image, rings.fullA(stage));
+    }
+  }
+
+  /// The filter of the first tile, as far as it finds room; may run before the wait.
+  __device__ __forceinline__ void start(int n0) const {
+    int taken = 0;
+    forTaps<C, S>([](int, int, int, int, int) {},
+                  [&](int block, int tap, int, bool) {
+                    if (taken < S::BStages) {
+                      barrierExpect(rings.fullB(taken), S::BBytes);
+                      loadB(taken, block, tap, n0);
+                    }
+                    ++taken;
+                  });
+  }
+  __device__ __forceinline__ void run() const {
+    int a = 0, b = 0;
+#pragma unroll 1
+    for (int tile = blockIdx.x; tile < S::Tiles; tile += gridDim.x) {
+      int n0 = tile % S::TilesN * S::BN, tileM = tile / S::TilesN;
+      forTaps<C, S>(
+          [&](int block, int py, int px, int iy, int ix) {
+            int stage = a % S::AStages;
+            if (a >= S::AStages)
+              barrierWait(rings.emptyA(stage), a / S::AStages - 1 & 1);
+            barrierExpect(rings.fullA(stage), S::Boxes * S::BoxBytes);
+            loadA(stage, tileM, block, py, px, iy, ix);
+            ++a;
+          },
+          [&](int block, int tap, int, bool) {
+            if (b >= least(S::TileTaps, S::BStages) && !C::ResidentB) {
+              int stage = b % S::BStages;
+              if (b >= S::BStages)
+                barrierWait(rings.emptyB(stage), b / S::BStages - 1 & 1);
+              barrierExpect(rings.fullB(stage), S::BBytes);
+              loadB(stage, block, tap, n0);
+            }
+            ++b;
+          });
+    }
+  }
+};
+
+/// The warps that multiply: `set` of Turns, and which 64 columns in it.
+template <class C, class S, class Epilogue> struct BoxConsumer {
+  using T = typename C::Element;
+  using E = Early<Epilogue>;
+  enum { Ahead = least(S::Chunks, 4) }; // chunks whose inputs are asked for before they are used: what registers hold
+  const Epilogue &epilogue;
+  BoxRings<S> rings;
+  float *sums; // of this warpgroup
+  int group, wn, thread;
+
+  /// Sums over all taps and channels of the tile with this number (of those that this block computes).
+  __device__ __forceinline__ void multiply(float (&acc)[S::Boxes][S::NI][4], int number) const {
+    int a = number * S::TileLoads, b = C::ResidentB ? 0 : number * S::TileTaps, stageA = 0, doneA = -1, doneB = -1;
+    bool signals = (thread & 31) == 0;
+    auto release = [&] {
+      if (signals && doneA >= 0)
+        barrierArrive(rings.emptyA(doneA));
+      if (!C::ResidentB && signals && doneB >= 0)
+        barrierArrive(rings.emptyB(doneB));
+      doneA = doneB = -1;
+    };
+    // Whoever waits for a place of a ring knows only whether an even or odd number of copies have gone there: it must have seen,
+    // or know to be over, all that went before.
+    int set = group / S::WN;
+    if (S::Turns > 1 && number > 0)
+      barrierWait(rings.turn(set), (number / S::Turns - (set == 0 ? 1 : 0)) & 1);
+    forTaps<C, S>(
+        [&](int, int, int, int, int) {
+          stageA = a % S::AStages;
+          barrierWait(rings.fullA(stageA), a / S::AStages & 1);
+          ++a;
+        },
+        [&](int, int, int offset, bool isLast) {
+          int stageB = b % S::BStages;
+          barrierWait(rings.fullB(stageB), C::ResidentB ? 0 : b / S::BStages & 1);
+          unsigned pixels = rings.placeA(stageA) + offset, filter = rings.placeB(stageB) + wn * 8192;
+          wideFence();
+#pragma unroll
+          for (int k = 0; k < S::KSteps; ++k)
+#pragma unroll
+            for (int g = 0; g < S::Boxes; ++g)
+              WideMma<T, S::NI, 1, 0>::run(acc[g], wideDescriptor(filter + k * 2048, 16, 1024, 128),
+                                           wideDescriptor(pixels + g * S::BoxSpan + k * 32, 16, S::GroupStride, 128));
+          wideCommit();
+          wideWait<1>(); // the products before these are done: their places are free
+          release();
+          doneB = stageB;
+          if (isLast)
+            doneA = stageA;
+          ++b;
+        });
+    if (S::Turns > 1 && signals)
+      barrierArrive(rings.turn((set + 1) % S::Turns));
+#pragma unroll
+    for (int g = 0; g < S::Boxes; ++g)
+      wideFinish(acc[g]);
+    release();
+  }
+
+  /// Which vector of the result this thread has in a pass over a chunk; false where it is none.
+  __device__ __forceinline__ bool locate(int tileM, int n0, int chunk, int pass, int &b, int &pixel, int &n) const {
+    int i = pass * 128 + thread, row = i / S::PerRow, q = chunk * S::ChunkGroups + row / 8;
+    int g = S::Boxes == 1 ? 0 : q / S::NI, slot = (q - g * S::NI) * 8 + row % 8;
+    typename S::Place at = S::place(tileM, g);
+    int x = at.x + slot % S::BX, y = at.y + slot / S::BX;
+    n = n0 + wn * 64 + i % S::PerRow * S::V;
+    b = C::Flat ? x / (C::OH * C::OW) : at.image;
+    pixel = C::Flat ? x % (C::OH * C::OW) : y * S::OW + x;
+    return row < S::ChunkRows && q < S::Groups && slot < S::BX * S::BY && x < S::OW && y < S::OH && at.image < S::Images &&
+           n < S::N;
+  }
+  template <class Part> __device__ __forceinline__ void load(int tileM, int n0, int chunk, Part *to) const {
+#pragma unroll
+    for (int pass = 0; pass < S::Passes; ++pass) {
+      int b, pixel, n;
+      if (locate(tileM, n0, chunk, pass, b, pixel, n))
+        E::load(epilogue, b, pixel, n, to[pass]);
+    }
+  }
+  __device__ __forceinline__ void meetGroup() const { asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory"); }
+
+  /// One tile, from zero to the epilogue.
+  __device__ __forceinline__ void compute(int tile, int number) const {
+    int n0 = tile % S::TilesN * S::BN, tileM = tile / S::TilesN;
+    typename E::Inputs inputs[Ahead * S::Passes];
+#pragma unroll
+    for (int chunk = 0; chunk < Ahead; ++chunk)
+      load(tileM, n0, chunk, inputs + chunk * S::Passes);
+    float acc[S::Boxes][S::NI][4] = {};
+    multiply(acc, number);
+    int lane = thread & 31;
+    float *mine = sums + thread / 32 * 16 + lane / 4 + lane % 4 * 2 * S::LdR;
+#pragma unroll
+    for (int chunk = 0; chunk < S::Chunks; ++chunk) {
+      asm volatile("" : "+r"(tileM)); // places are computed when they are used, not kept
+      int first = chunk % Ahead * S::Passes, half = (chunk & 1) * (S::ChunkBytes / 4);
+      typename E::Constants constants[S::Passes];
+      load(tileM, n0, chunk, constants);
+#pragma unroll
+      for (int j = 0; j < S::ChunkGroups; ++j) {
+        int q = chunk * S::ChunkGroups + j;
+        if (q < S::Groups)
+#pragma unroll
+          for (int e = 0; e < 4; ++e)
+            mine[half + (j * 8 + (e & 1)) * S::LdR + (e >> 1) * 8] = acc[q / S::NI][q % S::NI][e];
+      }
+      meetGroup(); // the other half was read before the last meeting
+#pragma unroll
+      for (int pass = 0; pass < S::Passes; ++pass) {
+        int b, pixel, n, i = pass * 128 + thread;
+        float sum[S::V];
+        if (!locate(tileM, n0, chunk, pass, b, pixel, n))
+          continue;
+        loadRaw<S::V>(sum, sums + half + i / S::PerRow * S::LdR + i % S::PerRow * S::V);
+        E::finish(epilogue, b, pixel, n, constants[pass], inputs[first + pass], sum);
+      }
+      if (chunk + Ahead < S::Chunks)
+        load(tileM, n0, chunk + Ahead, inputs + first);
+    }
+    if (S::Chunks % 2 == 1)
+      meetGroup(); // the next tile begins with the first half again
+  }
+};
+
+/// acc[b, pixel, f] of the convolution of x with the filter; calls the epilogue once for each V filters of a pixel.
+template <class C, class Epilogue>
+__device__ __forceinline__ void convBoxes(const PhaseMaps &images, const TensorMap &filter, const Epilogue &epilogue) {
+  using S = BoxTile<C>;
+  unsigned char *shared = sharedBase();
+  BoxRings<S> rings{sharedAddress(shared)};
+  BoxFeeder<C, S> feeder{images, filter, rings};
+  int warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
+  bool feeds = threadIdx.x == S::Consumers;
+  if constexpr (C::Trigger == 0)
+    launchDependents();
+  if (feeds) {
+    prefetchMap(filter);
+#pragma unroll
+    for (int phase = 0; phase < S::Phases; ++phase)
+      prefetchMap(images[phase]);
+    for (int s = 0; s < S::AStages; ++s) {
+      barrierInit(rings.fullA(s), 1);
+      barrierInit(rings.emptyA(s), S::Set / 32);
+    }
+    for (int s = 0; s < S::BStages; ++s) {
+      barrierInit(rings.fullB(s), 1);
+      barrierInit(rings.emptyB(s), S::Set / 32);
+    }
+    for (int set = 0; set < S::Turns; ++set)
+      barrierInit(rings.turn(set), S::Set / 32);
+    barrierInitDone();
+    if constexpr (C::WeightsConstant)
+      feeder.start(blockIdx.x % S::TilesN * S::BN);
+  }
+  __syncthreads();
+  wait();
+  if constexpr (C::Trigger == 1)
+    launchDependents();
+  if (warp == S::Consumers / 32) {
+    if (feeds) {
+      if constexpr (!C::WeightsConstant)
+        feeder.start(blockIdx.x % S::TilesN * S::BN);
+      feeder.run();
+    }
+    __syncwarp();
+  } else {
+    int group = warp / 4;
+    BoxConsumer<C, S, Epilogue> consumer{
+        epilogue, rings,         reinterpret_cast<float *>(shared + S::SumOffset) + group * (2 * S::ChunkBytes / 4),
+        group,    group % S::WN, (int)threadIdx.x % 128};
+    int number = group / S::WN;
+#pragma unroll 1
+    for (int tile = blockIdx.x + number * gridDim.x; tile < S::Tiles; tile += S::Turns * gridDim.x, number += S::Turns)
+      consumer.compute(tile, number);
+  }
+  if constexpr (C::Trigger == 2)
+    launchDependents();
+}
+
+} // namespace ogc
+
+#endif
