@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -66,6 +67,67 @@ Value anchorConv2d(Node &n, const Conv &conv, Type element) {
     Value taps = transpose(b, reshape(b, conv.filter, {channels, kh, kw}), {1, 2, 0});
     acc = kern::DepthwiseConvOp::create(b, type, x, taps, w.strides, w.dilations, pads);
   }
+  return transpose(b, finish(n, acc, conv.bias, 3, element), {0, 3, 1, 2});
+}
+
+/// The channels of an image whose phases of the strides are channels: whole loads of 16 bytes.
+int64_t phaseChannels(const Conv &conv) {
+  int64_t lanes = 128 / elementOf(conv.input).getIntOrFloatBitWidth();
+  return llvm::alignTo(shapeOf(conv.input)[1] * conv.window.strides[0] * conv.window.strides[1], lanes);
+}
+
+/// True for strided windows over a 16-bit image of few channels, which channels last would load one by one: each stride-th row
+/// and pixel can be channels instead, so that the windows have stride one and fewer, longer taps. The filter grows to a multiple
+/// of the strides, at most to twice the products: so measured for 7x7 windows. Other types and smaller windows were not.
+bool foldsStrides(const Conv &conv) {
+  const Window &w = conv.window;
+  int64_t channels = shapeOf(conv.input)[1], products = 1;
+  if (elementOf(conv.input).getIntOrFloatBitWidth() != 16 || conv.groups != 1 || w.rank() != 2 || channels > 4 ||
+      w.strides[0] * w.strides[1] == 1)
+    return false;
+  for (size_t d = 0; d < 2; ++d) {
+    if (w.dilations[d] != 1 || w.strides[d] > w.kernel[d] || w.strides[d] > 4)
+      return false;
+    int64_t taps = llvm::divideCeil(w.kernel[d], w.strides[d]);
+    if (w.in[d] == 0 || w.padBegin[d] < 0 || (w.out[d] + taps - 1) * w.strides[d] <= w.padBegin[d])
+      return false; // nothing but padding
+    products *= taps;
+  }
+  return products * phaseChannels(conv) <= 2 * numElements(w.kernel) * channels;
+}
+
+/// A convolution with the phases of its strides as channels: of [N, OH + KH' - 1, OW + KW' - 1, SH * SW * C] with stride one.
+Value phaseConv2d(Node &n, const Conv &conv, Type element) {
+  const Window &w = conv.window;
+  Builder &b = n.b;
+  Scalar s(b, n.op.getLoc());
+  int64_t batch = shapeOf(conv.input)[0], channels = shapeOf(conv.input)[1], filters = shapeOf(conv.filter)[0];
+  int64_t inner = channels * w.strides[0] * w.strides[1], lines = phaseChannels(conv);
+  Value x = conv.input, filter = conv.filter;
+  Value zero = s.icst(elementOf(x), 0);
+  Shape kernel, split{batch, channels}, filterSplit{filters, channels};
+  for (unsigned d = 0; d < 2; ++d) {
+    kernel.push_back(llvm::divideCeil(w.kernel[d], w.strides[d]));
+    int64_t blocks = w.out[d] + kernel[d] - 1, end = blocks * w.strides[d] - w.padBegin[d]; // of what the windows meet
+    Shape low(4, 0), high(4, 0), sizes(shapeOf(x)), filterHigh(4, 0);
+    sizes[2 + d] = std::min(end, w.in[d]);
+    if (sizes[2 + d] < w.in[d])
+      x = slice(b, x, Shape(4, 0), sizes);
+    low[2 + d] = w.padBegin[d], high[2 + d] = end - sizes[2 + d], filterHigh[2 + d] = kernel[d] * w.strides[d] - w.kernel[d];
+    x = pad(b, x, low, high, zero);
+    filter = pad(b, filter, Shape(4, 0), filterHigh, zero);
+    split.append({blocks, w.strides[d]});
+    filterSplit.append({kernel[d], w.strides[d]});
+  }
+  // [N, C, BH, SH, BW, SW] to [N, BH, BW, (SH, SW, C)], the filter likewise.
+  x = transpose(b, reshape(b, x, split), {0, 2, 4, 3, 5, 1});
+  x = pad(b, reshape(b, x, {batch, split[2], split[4], inner}), Shape(4, 0), {0, 0, 0, lines - inner}, zero);
+  filter = transpose(b, reshape(b, filter, filterSplit), {2, 4, 3, 5, 1, 0});
+  filter = pad(b, reshape(b, filter, {kernel[0], kernel[1], inner, filters}), Shape(4, 0), {0, 0, lines - inner, 0}, zero);
+  Value rows = reshape(b, filter, {kernel[0] * kernel[1] * lines, filters});
+  auto type = RankedTensorType::get({batch, w.out[0], w.out[1], filters}, b.getF32Type());
+  Shape ones{1, 1}, none(4, 0);
+  Value acc = kern::ConvOp::create(b, type, x, packPanels(b, rows, false), Value(), kernel, ones, ones, none, n.math);
   return transpose(b, finish(n, acc, conv.bias, 3, element), {0, 3, 1, 2});
 }
 
@@ -214,6 +276,8 @@ Value convolve(Node &n, Conv conv, Type element) {
     return genericConv(n, conv, element);
   if (readsPatches(conv))
     return patchProduct(n, conv, element);
+  if (foldsStrides(conv))
+    return phaseConv2d(n, conv, element);
   if (rank <= 2 && (conv.groups == 1 || depthwise)) {
     if (rank == 1)
       conv = widenTo2d(n.b, conv);

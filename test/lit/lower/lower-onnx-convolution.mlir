@@ -2,15 +2,32 @@
 
 // Channels last inside transposes, the filter [F, C, KH, KW] packed as [KH * KW * C, F], the bias an epilogue on the anchor.
 // CHECK-LABEL: func @conv2d
-// CHECK: %[[X:.*]] = linalg.transpose ins(%arg0 : tensor<1x3x10x10xf32>) {{.*}} permutation = [0, 2, 3, 1]
-// CHECK: linalg.transpose ins(%arg1 : tensor<8x3x3x3xf32>) {{.*}} permutation = [2, 3, 1, 0]
-// CHECK: %[[ACC:.*]] = kern.conv %[[X]], %{{.*}} {dilations = array<i64: 1, 1>, kernel = array<i64: 3, 3>, pads = array<i64: 1, 1, 0, 0>, strides = array<i64: 2, 2>} : (tensor<1x10x10x3xf32>, tensor<1x27x16xf32>) -> tensor<1x5x5x8xf32>
+// CHECK: %[[X:.*]] = linalg.transpose ins(%arg0 : tensor<1x6x10x10xf32>) {{.*}} permutation = [0, 2, 3, 1]
+// CHECK: linalg.transpose ins(%arg1 : tensor<8x6x3x3xf32>) {{.*}} permutation = [2, 3, 1, 0]
+// CHECK: %[[ACC:.*]] = kern.conv %[[X]], %{{.*}} {dilations = array<i64: 1, 1>, kernel = array<i64: 3, 3>, pads = array<i64: 1, 1, 0, 0>, strides = array<i64: 2, 2>} : (tensor<1x10x10x6xf32>, tensor<1x54x16xf32>) -> tensor<1x5x5x8xf32>
 // CHECK: linalg.generic {{.*}} ins(%[[ACC]], %arg2 : tensor<1x5x5x8xf32>, tensor<8xf32>)
 // CHECK: linalg.transpose {{.*}} permutation = [0, 3, 1, 2]
-func.func @conv2d(%x: tensor<1x3x10x10xf32>, %w: tensor<8x3x3x3xf32>, %b: tensor<8xf32>) -> tensor<1x8x5x5xf32> {
+func.func @conv2d(%x: tensor<1x6x10x10xf32>, %w: tensor<8x6x3x3xf32>, %b: tensor<8xf32>) -> tensor<1x8x5x5xf32> {
   %0 = "onnx.Conv"(%x, %w, %b) {auto_pad = "SAME_LOWER", group = 1 : i64, kernel_shape = array<i64: 3, 3>, pads = array<i64: 0, 0, 0, 0>,
-      strides = array<i64: 2, 2>} : (tensor<1x3x10x10xf32>, tensor<8x3x3x3xf32>, tensor<8xf32>) -> tensor<1x8x5x5xf32>
+      strides = array<i64: 2, 2>} : (tensor<1x6x10x10xf32>, tensor<8x6x3x3xf32>, tensor<8xf32>) -> tensor<1x8x5x5xf32>
   return %0 : tensor<1x8x5x5xf32>
+}
+
+// Strided windows over an image of few channels: rows and pixels of each phase of the strides are channels, filled up to whole loads; the filter
+// grows to a multiple of the strides. What no window meets is cut off.
+// CHECK-LABEL: func @phases
+// CHECK: %[[CUT:.*]] = tensor.extract_slice %arg0[0, 0, 0, 0] [2, 3, 23, 24] [1, 1, 1, 1] : tensor<2x3x24x24xf16> to tensor<2x3x23x24xf16>
+// CHECK: tensor.pad %[[CUT]] low[0, 0, 3, 0] high[0, 0, 0, 0]
+// CHECK: tensor.pad {{.*}} low[0, 0, 0, 3] high[0, 0, 0, 3]
+// CHECK: tensor.pad %arg1 low[0, 0, 0, 0] high[0, 0, 0, 1]
+// CHECK: linalg.transpose ins(%{{.*}} : tensor<2x3x13x2x15x2xf16>) {{.*}} permutation = [0, 2, 4, 3, 5, 1]
+// CHECK: tensor.pad {{.*}} low[0, 0, 0, 0] high[0, 0, 0, 4]
+// CHECK: linalg.transpose ins(%{{.*}} : tensor<8x3x3x2x4x2xf16>) {{.*}} permutation = [2, 4, 3, 5, 1, 0]
+// CHECK: tensor.pad {{.*}} low[0, 0, 0, 0] high[0, 0, 4, 0]
+// CHECK: kern.conv {{.*}} {dilations = array<i64: 1, 1>, kernel = array<i64: 3, 4>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1>} : (tensor<2x13x15x16xf16>, tensor<1x192x16xf16>) -> tensor<2x11x12x8xf32>
+func.func @phases(%x: tensor<2x3x24x24xf16>, %w: tensor<8x3x6x7xf16>, %b: tensor<8xf16>) -> tensor<2x8x11x12xf16> {
+  %0 = "onnx.Conv"(%x, %w, %b) {pads = array<i64: 3, 3, 0, 3>, strides = array<i64: 2, 2>} : (tensor<2x3x24x24xf16>, tensor<8x3x6x7xf16>, tensor<8xf16>) -> tensor<2x8x11x12xf16>
+  return %0 : tensor<2x8x11x12xf16>
 }
 
 // CHECK-LABEL: func @conv1d
