@@ -106,6 +106,13 @@ def test_large_constant_outputs(ogc, tmp_path, element, value):
         assert y.shape == tuple(shape) and (y == value).all()
 
 
+def test_integer_without_absolute_value(ogc, tmp_path):
+    """-2^63 as a constant that is cast where sizes are computed."""
+    model = harness.make_model([N("Cast", ["i"], ["f"], to=F32), N("Add", ["x", "f"], ["y"])], {"x": (F32, (1,))}, {"y": (F32, (1,))}, {"i": np.array(-2**63)})
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    assert ogc.run(ogc.compile(tmp_path / "m.onnx", tmp_path / "m.ogc"), {"x": np.zeros(1, np.float32)})["y"] == -2.0**63
+
+
 def test_mask_of_everything(ogc, tmp_path):
     """The mask of a dropout that drops nothing: neither 24 GB of memory nor a file of that size."""
     model = harness.make_model([N("Dropout", ["x"], ["y", "z"])], {"x": (F32, (3, 4, 2**31 - 1))}, {"y": (F32, None), "z": (TensorProto.BOOL, None)})

@@ -206,6 +206,9 @@ std::optional<Tensors> foldUnary(const onnx::OnnxOp &op, Inputs inputs) {
   return Tensors{std::move(result)};
 }
 
+/// |x| <= bound, also for the integer that has no absolute value.
+bool isWithin(int64_t x, int64_t bound) { return x <= bound && x >= -bound; }
+
 std::optional<Tensors> foldCast(const onnx::OnnxOp &op, Inputs inputs) {
   const Tensor *data = at(inputs, 0);
   Type target = op.outputType(0).getElementType();
@@ -218,7 +221,7 @@ std::optional<Tensors> foldCast(const onnx::OnnxOp &op, Inputs inputs) {
     double number = data->isFloat() ? data->floats[i] : 0;
     if (isa<FloatType>(target)) {
       // A 64-bit integer may not fit a double: rounded twice, it could differ.
-      if (!data->isFloat() && std::llabs(data->ints[i]) > (int64_t(1) << 53))
+      if (!data->isFloat() && !isWithin(data->ints[i], int64_t(1) << 53))
         return std::nullopt;
       result.floats.push_back(roundFloat(data->isFloat() ? number : static_cast<double>(data->ints[i]), target));
     } else if (target.isInteger(1)) {
@@ -270,7 +273,7 @@ std::optional<Tensors> foldRange(Inputs inputs) {
     return std::nullopt;
   int64_t from = start->ints[0], to = limit->ints[0], by = delta->ints[0];
   int64_t span, bound = int64_t(1) << 40;
-  if (by == 0 || std::llabs(from) > bound || std::llabs(to) > bound || std::llabs(by) > bound)
+  if (by == 0 || !isWithin(from, bound) || !isWithin(to, bound) || !isWithin(by, bound))
     return std::nullopt;
   span = by > 0 ? to - from : from - to;
   int64_t count = span <= 0 ? 0 : (span - 1) / std::llabs(by) + 1;
