@@ -9,3 +9,8 @@ for program in "$root"/gpu/*.xz; do
   chmod +x "$target"
 done
 export OGC_SHARED=$root/gpu OGC_CACHE_DIR=$work/cache OGC_BUILD_DIR=$work
+if [ -z "${OGC_GPU_PREFLIGHT:-}" ] && command -v nvidia-smi >/dev/null; then
+  capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1)
+  python3 "$root/scripts/gpu_preflight.py" "sm_${capability//./}"
+  export OGC_GPU_PREFLIGHT=done
+fi
