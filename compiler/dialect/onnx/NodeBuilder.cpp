@@ -103,6 +103,15 @@ LogicalResult checkDirection(const Node &node, std::string &reason) {
   return failure();
 }
 
+/// Where inference takes a number of dimensions on trust, and reads before the first one.
+LogicalResult checkBatchDims(const Node &node, std::string &reason) {
+  auto count = dyn_cast_or_null<IntegerAttr>(node.attributes.get("batch_dims"));
+  if (!count || count.getInt() >= 0)
+    return success();
+  reason = "attribute 'batch_dims' is " + std::to_string(count.getInt()) + ", expected at least 0";
+  return failure();
+}
+
 LogicalResult checkAttributes(const OpSchema &schema, const Node &node, std::string &reason) {
   for (NamedAttribute attr : node.attributes) {
     auto it = schema.attributes().find(attr.getName().str());
@@ -248,8 +257,8 @@ FailureOr<SmallVector<Value>> buildNode(OpBuilder &builder, Node node, std::stri
   }
   const OpSchema *own = schemaOf(node.opType, node.domain, node.version);
   // What rewrites a node to its newest form takes for granted that the operands are those of the node's own version.
-  if (failed(checkKnown(*own, node, reason)) || failed(checkDirection(node, reason)) || failed(checkInputs(*own, node, reason)) ||
-      failed(checkOutputs(*own, node, reason)))
+  if (failed(checkKnown(*own, node, reason)) || failed(checkDirection(node, reason)) || failed(checkBatchDims(node, reason)) ||
+      failed(checkInputs(*own, node, reason)) || failed(checkOutputs(*own, node, reason)))
     return failure();
   if (failed(fillDefaults(builder.getContext(), *own, node.attributes, reason)))
     return failure();
