@@ -56,6 +56,8 @@ REFUSED = {
         harness.make_model([N("QLinearConv", ["x", "s", "z", "w", "s", "z", "s", "z"], ["y"], name="n")],
                            {"x": (TensorProto.UINT8, (1, 1, 4, 4)), "w": (TensorProto.UINT8, (1, 2**31 - 1, 1, 1))}, {"y": (TensorProto.UINT8, None)},
                            {"s": np.float32(1), "z": np.uint8(0)}), ["QLinearConv node 'n'", "channels"]),
+    "sums of too many integers": (harness.make_model([N("MatMulInteger", ["x", "w"], ["y"], name="n")], {"x": (TensorProto.UINT8, (1, 2**30)), "w": (TensorProto.UINT8, (2**30, 1))},
+                                                    {"y": (I32, None)}), ["MatMulInteger node 'n'", "1073741824 products"]),
     "places of complex numbers": (harness.make_model([N("NonZero", ["x"], ["y"], name="n")], {"x": (TensorProto.COMPLEX64, (3,))},
                                                      {"y": (TensorProto.INT64, None)}), ["'n'"]),
     "scanned inputs at the end of 64 bits": (
@@ -128,6 +130,13 @@ def test_high_images(ogc, tmp_path, size):
     for node in (N("Conv", ["x", "w"], ["y"], pads=[1, 0, 1, 0], strides=[2, 2]), N("ConvTranspose", ["x", "w"], ["y"], strides=[2, 2])):
         (tmp_path / "m.onnx").write_bytes(one(node, {"x": (1, 1, size, 3), "w": (1, 1, 3, 3)}).SerializeToString())
         ogc("compile", tmp_path / "m.onnx", "-o", tmp_path / "m.ogc", "--target", "cpu", timeout=60)
+
+
+def test_many_channels_of_integers(ogc, tmp_path):
+    """A sum that would be exact in eight million parts is one of integers."""
+    model = harness.make_model([N("ConvInteger", ["x", "w"], ["y"])], {"x": (TensorProto.UINT8, (1, 2**31 - 1, 2, 2)), "w": (TensorProto.UINT8, (1, 2**31 - 1, 1, 1))}, {"y": (I32, None)})
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    ogc("compile", tmp_path / "m.onnx", "-o", tmp_path / "m.ogc", "--target", "cpu", timeout=60)
 
 
 def test_long_rows(ogc, tmp_path):

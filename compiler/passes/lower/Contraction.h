@@ -41,6 +41,8 @@ mlir::Value collapseBatch(Builder &b, mlir::Value v, llvm::ArrayRef<int64_t> bat
 
 /// The most products of two numbers of 9 bits whose sum is exact in f32.
 constexpr int64_t mostExactTerms = 256;
+/// The most such sums that one result is put together from; each is an operation by itself.
+constexpr int64_t mostExactParts = 1024;
 
 /// Operand i of integers, or 8-bit floats, less its zero point (operand `zero`, may be absent), in f16: exact for integers of 8
 /// bits. The zero point is one number, one for each extent of `axis`, or broadcasts.

@@ -328,7 +328,7 @@ Value exactConvolution(Node &n, Conv conv) {
   conv.bias = Value();
   Type f32 = n.b.getF32Type();
   int64_t step = exactChannels(conv.window), perGroup = shapeOf(conv.filter)[1];
-  if (step == 0 || (conv.groups > 1 && perGroup > step)) {
+  if (step == 0 || (conv.groups > 1 && perGroup > step) || perGroup / step > mostExactParts) {
     Type i32 = n.b.getI32Type();
     for (Value *v : {&conv.input, &conv.filter})
       *v = elementwise(n.b, shapeOf(*v), i32, *v,

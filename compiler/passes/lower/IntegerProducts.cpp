@@ -113,6 +113,8 @@ FailureOr<Value> integerProduct(Node &n, int a, int b, int aZero, int bZero) {
   Value lhs = lessZeroPoint(n, a, aZero, std::max<int64_t>(n.inRank(a) - 2, 0)),
         rhs = lessZeroPoint(n, b, bZero, n.inRank(b) - 1);
   Shape batch = promote(n, lhs, rhs);
+  if (shapeOf(lhs).back() > mostExactTerms * mostExactParts)
+    return n.fail("sums " + Twine(shapeOf(lhs).back()) + " products, more than " + Twine(mostExactTerms * mostExactParts));
   SmallVector<Value> parts = partialProducts(n, lhs, rhs, n.isConstantIn(b) && (!n.has(bZero) || n.isConstantIn(bZero)), batch);
   if (!isSmallFloat(n.declaredIn(a)))
     return exactSum(n, parts, Value(), 0);
