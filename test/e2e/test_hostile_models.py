@@ -92,6 +92,9 @@ def test_large_constants_are_not_folded(ogc, tmp_path):
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
     bundle = ogc.compile(tmp_path / "m.onnx", tmp_path / "m.ogc")
     assert bundle.stat().st_size < 1 << 20
+    places = harness.make_model([N("NonZero", ["x"], ["y"])], {"x": (TensorProto.BOOL, (1048575, 2))}, {"y": (I64, None)})
+    (tmp_path / "p.onnx").write_bytes(places.SerializeToString())
+    assert ogc.compile(tmp_path / "p.onnx", tmp_path / "p.ogc").stat().st_size < 1 << 20
     eye = harness.make_model([N("EyeLike", ["x"], ["y"], dtype=F32)], {"x": (I32, (20000, 5000))}, {"y": (F32, None)})
     (tmp_path / "e.onnx").write_bytes(eye.SerializeToString())
     assert ogc.compile(tmp_path / "e.onnx", tmp_path / "e.ogc").stat().st_size < 1 << 20

@@ -60,7 +60,7 @@ private:
 /// Whether evaluating a region now costs little: its results are not much larger than its inputs, and no more work is done than a
 /// second or so. Others are computed by each run.
 bool isWorthFolding(kern::RegionOp region) {
-  constexpr int64_t smallBytes = int64_t(32) << 20, mostPoints = int64_t(1) << 30, pointsAnElement = 64;
+  constexpr int64_t smallBytes = int64_t(16) << 20, mostPoints = int64_t(1) << 30, pointsAnElement = 64;
   auto bytesOf = [](ValueRange values) {
     int64_t bytes = 0;
     for (Value value : values)
