@@ -84,7 +84,7 @@ template <class Q> __global__ void reference(const typename Q::Element *q, const
     o[d] = total > 0 ? o[d] / total : 0;
 }
 
-template <class Q, int WQ_, int WT_, int V_, int Trigger_> struct MappedConfig : ogc::MappedAttentionDefaults {
+template <class Q, int WQ_, int WT_, int V_, int Trigger_> struct MappedConfig : ogc::AttentionDefaults {
   using Element = typename Q::Element;
   using BiasElement = typename Q::Element;
   enum {

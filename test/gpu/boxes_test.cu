@@ -1,7 +1,6 @@
 //===- boxes_test.cu - checks of tma_conv.cuh -----------------------------===//
-#include "harness.h"
+#include "conv_reference.h"
 #include "maps.h"
-#include "ogc/memory.cuh"
 #include "ogc/tma_conv.cuh"
 
 using namespace bench;
@@ -32,49 +31,9 @@ struct Phases {
   ogc::TensorMap maps[4];
 };
 
-/// Stores the accumulators, and checks what it was given to read ahead: the buffer holds the noise of its position.
-template <class T, int V> struct AheadRecorder : Recorder<V> {
-  const T *columns, *elements;
-  struct Constants {
-    ogc::Vec<T, V> v;
-  };
-  struct Inputs {
-    ogc::Vec<T, V> v;
-  };
-  __device__ __forceinline__ Constants constants(int, int, int n) const { return {ogc::loadVec<T, V>(columns + n)}; }
-  __device__ __forceinline__ Inputs inputs(int b, int m, int n) const { return {ogc::loadVec<T, V>(ogc::afterWait(elements) + (b * this->strideB + m * this->strideM + n))}; }
-  __device__ __forceinline__ void operator()(int b, int m, int n, const float (&acc)[V], const Constants &c, const Inputs &in) const {
-    float sum[V];
-#pragma unroll
-    for (int v = 0; v < V; ++v) {
-      long long at = b * this->strideB + m * this->strideM + n + v;
-      sum[v] = acc[v] + (ogc::toFloat(c.v.v[v]) - noise(n + v, 3)) + (ogc::toFloat(in.v.v[v]) - noise(at, 4));
-    }
-    Recorder<V>::operator()(b, m, n, sum);
-  }
-};
-
 template <class C, class Epilogue> __global__ void __launch_bounds__(128 * C::WN *C::Turns + 32)
 boxKernel(const __grid_constant__ Phases phases, const __grid_constant__ ogc::TensorMap filter, Epilogue epilogue) {
   ogc::convBoxes<C>(ogc::PhaseMaps{&phases.maps[0], &phases.maps[1], &phases.maps[2], &phases.maps[3]}, filter, epilogue);
-}
-
-template <class Q> __global__ void reference(const typename Q::Element *x, const typename Q::Element *w, double *out) {
-  long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
-  if (i >= (long long)Q::Batch * Q::OH * Q::OW * Q::F)
-    return;
-  int f = i % Q::F, ox = i / Q::F % Q::OW, oy = i / Q::F / Q::OW % Q::OH, b = i / Q::F / Q::OW / Q::OH;
-  double sum = 0;
-  for (int kh = 0; kh < Q::KH; ++kh)
-    for (int kw = 0; kw < Q::KW; ++kw) {
-      int y = oy * Q::StrideH - Q::PadTop + kh * Q::DilationH, xx = ox * Q::StrideW - Q::PadLeft + kw * Q::DilationW;
-      if (y < 0 || y >= Q::H || xx < 0 || xx >= Q::W)
-        continue;
-      const typename Q::Element *px = x + ((long long)b * Q::XSb + (long long)y * Q::XSh + xx * Q::XSw);
-      for (int c = 0; c < Q::C; ++c)
-        sum += (double)ogc::toFloat(px[c]) * ogc::toFloat(w[(long long)(f / 64) * Q::KH * Q::KW * Q::C * 64 + (long long)((kh * Q::KW + kw) * Q::C + c) * 64 + f % 64]);
-    }
-  out[i] = sum;
 }
 
 /// Rows (pixels) of phase `phase` of one dimension: where they begin, and how many there are.
@@ -107,7 +66,7 @@ template <class Q, int Flat, int Halo, int BX, int BY, int Boxes, int WN, int Tu
   double *ref = (double *)allocate(n * 8);
   CHECK_CUDA(cudaMemset(out, 255, n * 4));
   CHECK_CUDA(cudaMemset(calls, 0, n * 4));
-  reference<Q><<<(unsigned)((n + 127) / 128), 128>>>(x.data, w, ref);
+  convReference<Q><<<(unsigned)((n + 127) / 128), 128>>>(x.data, w, ref, 64, false);
   Phases phases = mapsOf<Q, S, C>(x.data);
   ogc::TensorMap filter = encode(w, {64, Q::C, Q::KH * Q::KW, (Q::F + 63) / 64}, {128, Q::C * 128, (cuuint64_t)Q::C * 128 * Q::KH * Q::KW}, {64, 64, 1, 1});
   long long grid = std::min<long long>(S::Tiles, std::max<long long>(blocks / S::TilesN * S::TilesN, S::TilesN));

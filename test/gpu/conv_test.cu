@@ -1,5 +1,5 @@
 //===- conv_test.cu - checks of conv.cuh and depthwise.cuh ----------------===//
-#include "harness.h"
+#include "conv_reference.h"
 #include "ogc/conv.cuh"
 #include "ogc/depthwise.cuh"
 
@@ -44,29 +44,6 @@ depthwiseKernel(const typename C::Element *__restrict__ x, const typename C::Ele
   ogc::depthwise<C>(x, w, epilogue);
 }
 
-template <class Q> __global__ void reference(const typename Q::Element *x, const typename Q::Element *w, double *out, int P, bool depthwise) {
-  long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
-  int F = depthwise ? (int)Q::C : (int)Q::F;
-  if (i >= (long long)Q::Batch * Q::OH * Q::OW * F)
-    return;
-  int f = i % F, ox = i / F % Q::OW, oy = i / F / Q::OW % Q::OH, b = i / F / Q::OW / Q::OH;
-  double sum = 0;
-  for (int kh = 0; kh < Q::KH; ++kh)
-    for (int kw = 0; kw < Q::KW; ++kw) {
-      int y = oy * Q::StrideH - Q::PadTop + kh * Q::DilationH, xx = ox * Q::StrideW - Q::PadLeft + kw * Q::DilationW;
-      if (y < 0 || y >= Q::H || xx < 0 || xx >= Q::W)
-        continue;
-      const typename Q::Element *px = x + ((long long)b * Q::XSb + (long long)y * Q::XSh + xx * Q::XSw);
-      int tap = kh * Q::KW + kw;
-      if (depthwise)
-        sum += (double)ogc::toFloat(px[f]) * ogc::toFloat(w[tap * Q::C + f]);
-      else
-        for (int c = 0; c < Q::C; ++c)
-          sum += (double)ogc::toFloat(px[c]) * ogc::toFloat(w[(long long)(f / P) * Q::KH * Q::KW * Q::C * P + (long long)(tap * Q::C + c) * P + f % P]);
-    }
-  out[i] = sum;
-}
-
 template <class Q, class Run> void check(const char *what, int P, bool depthwise, double tolerance, Run run) {
   using T = typename Q::Element;
   auto x = makeTensor<T>({Q::Batch, Q::H, Q::W, Q::C}, {Q::XSb, Q::XSh, Q::XSw, 1}, 3);
@@ -77,7 +54,7 @@ template <class Q, class Run> void check(const char *what, int P, bool depthwise
   double *ref = (double *)allocate(n * 8);
   CHECK_CUDA(cudaMemset(out, 255, n * 4));
   CHECK_CUDA(cudaMemset(calls, 0, n * 4));
-  reference<Q><<<(unsigned)((n + 127) / 128), 128>>>(x.data, w, ref, P, depthwise);
+  convReference<Q><<<(unsigned)((n + 127) / 128), 128>>>(x.data, w, ref, P, depthwise);
   run(x.data, w, out, calls);
   CHECK_CUDA(cudaGetLastError());
   char name[200];

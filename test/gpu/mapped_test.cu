@@ -1,7 +1,6 @@
 //===- mapped_test.cu - checks of tma.cuh ---------------------------------===//
 #include "maps.h"
 #include "ogc/gemm.cuh"
-#include "ogc/memory.cuh"
 
 using namespace bench;
 using ogc::bf16;
@@ -17,28 +16,6 @@ struct Config : ogc::GemmDefaults {
     Batch = B_, M = M_, N = N_, K = K_, Gap = Gap_, BM = BM_, BN = 64 * WN_, WM = 1, WN = WN_, WK = WK_, BK = BK_, Stages = Stages_, Split = Split_, V = V_, WeightsConstant = Weights_, Trigger = Trigger_, P = P_,
     Engine = 2, SharedBytes = 232448
   };
-};
-
-/// Stores the accumulators, and checks what it was given to read ahead: both buffers hold the noise of their position.
-template <class T, int V> struct AheadRecorder : Recorder<V> {
-  const T *columns, *elements;
-  struct Constants {
-    ogc::Vec<T, V> v;
-  };
-  struct Inputs {
-    ogc::Vec<T, V> v;
-  };
-  __device__ __forceinline__ Constants constants(int, int, int n) const { return {ogc::loadVec<T, V>(columns + n)}; }
-  __device__ __forceinline__ Inputs inputs(int b, int m, int n) const { return {ogc::loadVec<T, V>(ogc::afterWait(elements) + (b * this->strideB + m * this->strideM + n))}; }
-  __device__ __forceinline__ void operator()(int b, int m, int n, const float (&acc)[V], const Constants &c, const Inputs &in) const {
-    float sum[V];
-#pragma unroll
-    for (int v = 0; v < V; ++v) {
-      long long at = b * this->strideB + m * this->strideM + n + v;
-      sum[v] = acc[v] + (ogc::toFloat(c.v.v[v]) - ogc::toFloat(element<T>(n + v, 3))) + (ogc::toFloat(in.v.v[v]) - ogc::toFloat(element<T>(at, 4)));
-    }
-    Recorder<V>::operator()(b, m, n, sum);
-  }
 };
 
 template <class C, class Epilogue> __global__ void __launch_bounds__(128 * C::WN *C::WK + 32)

@@ -1,8 +1,9 @@
-//===- maps.h - tensor maps for the checks --------------------------------===//
+//===- maps.h - for the checks of kernels that tensor maps feed -----------===//
 #ifndef OGC_TEST_GPU_MAPS_H
 #define OGC_TEST_GPU_MAPS_H
 
 #include "harness.h"
+#include "ogc/memory.cuh"
 #include "ogc/tma.cuh"
 #include <cuda.h>
 
@@ -34,6 +35,32 @@ ogc::TensorMap encode(const T *data, std::vector<cuuint64_t> extents, std::vecto
   memcpy(&out, &map, sizeof out);
   return out;
 }
+
+/// Stores the accumulators, and checks what it was given to read ahead: both buffers hold the noise of their position.
+template <class T, int V> struct AheadRecorder : Recorder<V> {
+  const T *columns, *elements;
+  struct Constants {
+    ogc::Vec<T, V> v;
+  };
+  struct Inputs {
+    ogc::Vec<T, V> v;
+  };
+  __device__ __forceinline__ Constants constants(int, int, int n) const { return {ogc::loadVec<T, V>(columns + n)}; }
+  __device__ __forceinline__ Inputs inputs(int b, int m, int n) const {
+    return {ogc::loadVec<T, V>(ogc::afterWait(elements) + (b * this->strideB + m * this->strideM + n))};
+  }
+  __device__ __forceinline__ void operator()(int b, int m, int n, const float (&acc)[V], const Constants &c,
+                                             const Inputs &in) const {
+    float sum[V];
+#pragma unroll
+    for (int v = 0; v < V; ++v) {
+      long long at = b * this->strideB + m * this->strideM + n + v;
+      sum[v] = acc[v] + (ogc::toFloat(c.v.v[v]) - ogc::toFloat(element<T>(n + v, 3))) +
+               (ogc::toFloat(in.v.v[v]) - ogc::toFloat(element<T>(at, 4)));
+    }
+    Recorder<V>::operator()(b, m, n, sum);
+  }
+};
 
 } // namespace bench
 

@@ -58,7 +58,7 @@ bool AnchorPrinter::printMappedAttention(kern::AttentionOp op, ArrayRef<const Op
   std::optional<MappedAttentionChoice> choice = chooseMappedAttention(problem, arch, "mapped_attention " + name, tuning);
   if (!choice)
     return false;
-  Config out(kernel.getSymName().str() + "_Config", "MappedAttentionDefaults", elementName(op.getQuery()));
+  Config out(kernel.getSymName().str() + "_Config", "AttentionDefaults", elementName(op.getQuery()));
   int64_t sharedBytes = choice->sharedBytes(problem), rows = choice->blockRows() / problem.heads,
           keyRows = alignTo(problem.keys, 16);
   setMembers(
@@ -76,6 +76,35 @@ bool AnchorPrinter::printMappedAttention(kern::AttentionOp op, ArrayRef<const Op
   config = out.str();
   call = "ogc::mappedAttention<" + kernel.getSymName().str() + "_Config>(m0, m1, m2, " + bias + ", " +
          types.literal(op.getScaleAttr()) + ", " + epilogue.construct + ");";
+  return true;
+}
+
+void AnchorPrinter::setDecode(Config &out, const AttentionProblem &problem, int64_t newRows, bool cacheConstant,
+                              const std::string &name) {
+  DecodeChoice choice = chooseDecode(problem, newRows, arch, "decode " + name, tuning);
+  int64_t sharedBytes = choice.sharedBytes(problem, newRows);
+  setMembers(out, {{"Warps", choice.warps},
+                   {"Split", choice.split},
+                   {"SharedBytes", sharedBytes},
+                   {"CacheConstant", cacheConstant},
+                   {"Trigger", int64_t(choice.trigger)}});
+  setLaunch(choice.split * problem.groups, choice.threads(problem, newRows), choice.split, sharedBytes, choice);
+}
+
+bool AnchorPrinter::setAttention(Config &out, const AttentionProblem &problem, const std::string &name) {
+  std::optional<AttentionChoice> choice = chooseAttention(problem, arch, "attention " + name, tuning);
+  if (!choice)
+    return false;
+  int64_t sharedBytes = choice->sharedBytes(problem);
+  setMembers(out, {{"WQ", choice->warpsQ},
+                   {"WT", choice->warpsT},
+                   {"BT", choice->bt},
+                   {"Stages", choice->stages},
+                   {"Split", choice->split},
+                   {"SharedBytes", sharedBytes},
+                   {"Trigger", int64_t(choice->trigger)}});
+  setLaunch(choice->split * divideCeil(problem.rows, choice->blockRows()) * problem.groups, choice->threads(), choice->split,
+            sharedBytes, *choice);
   return true;
 }
 
@@ -132,31 +161,10 @@ LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
   std::string form = isDecode ? "decode" : "attention";
   Config out(kernel.getSymName().str() + "_Config", isDecode ? "DecodeDefaults" : "AttentionDefaults",
              elementName(op.getQuery()));
-  if (isDecode) {
-    DecodeChoice choice = chooseDecode(problem, newRows, arch, form + " " + name, tuning);
-    int64_t sharedBytes = choice.sharedBytes(problem, newRows);
-    setMembers(out, {{"Warps", choice.warps},
-                     {"Split", choice.split},
-                     {"SharedBytes", sharedBytes},
-                     {"CacheConstant", constant[k->argument] && constant[v->argument]},
-                     {"Trigger", int64_t(choice.trigger)}});
-    setLaunch(choice.split * problem.groups, choice.threads(problem, newRows), choice.split, sharedBytes, choice);
-  } else {
-    std::optional<AttentionChoice> chosen = chooseAttention(problem, arch, form + " " + name, tuning);
-    if (!chosen)
-      return unfit();
-    AttentionChoice choice = *chosen;
-    int64_t sharedBytes = choice.sharedBytes(problem);
-    setMembers(out, {{"WQ", choice.warpsQ},
-                     {"WT", choice.warpsT},
-                     {"BT", choice.bt},
-                     {"Stages", choice.stages},
-                     {"Split", choice.split},
-                     {"SharedBytes", sharedBytes},
-                     {"Trigger", int64_t(choice.trigger)}});
-    setLaunch(choice.split * divideCeil(problem.rows, choice.blockRows()) * problem.groups, choice.threads(), choice.split,
-              sharedBytes, choice);
-  }
+  if (isDecode)
+    setDecode(out, problem, newRows, constant[k->argument] && constant[v->argument], name);
+  else if (!setAttention(out, problem, name))
+    return unfit();
   FailureOr<PulledOperands> pulled = printAttentionOperands(op, /*pullsQuery=*/!q);
   if (failed(pulled))
     return failure();

@@ -127,6 +127,9 @@ private:
   /// The product of a matmul or of a convolution's images, as the templates see it.
   static TileProblem problemOf(kern::MatmulOp op, const Operand &a, const Operand &b);
   static TileProblem problemOf(kern::ConvOp op, const Operand &x);
+  /// The members and the launch of the other forms; false where no tile fits.
+  void setDecode(Config &out, const AttentionProblem &problem, int64_t newRows, bool cacheConstant, const std::string &name);
+  bool setAttention(Config &out, const AttentionProblem &problem, const std::string &name);
   static AttentionProblem problemOf(kern::AttentionOp op);
   static int64_t newRowsOf(kern::AttentionOp op);
   bool isGemv(kern::ConvOp op, const TileProblem &problem) const;

@@ -1,7 +1,6 @@
 //===- DataMovement.cpp - operators that move elements by fixed rules -----===//
 #include "compiler/passes/lower/Node.h"
 #include "compiler/passes/lower/SmallTypes.h"
-#include "llvm/ADT/StringExtras.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -183,8 +182,8 @@ LogicalResult tileOp(Node &n) {
 /// The block divides `extents`, once or, for channels that become blocks, squared.
 LogicalResult checkBlock(Node &n, int64_t block, ArrayRef<int64_t> extents, bool squared) {
   constexpr int64_t largest = 1 << 20; // squared it is far from overflow
-  int64_t divisor = squared ? block * (block <= largest ? block : 1) : block;
-  if (block >= 1 && block <= largest && llvm::all_of(extents, [&](int64_t extent) { return extent % divisor == 0; }))
+  auto divides = [&](int64_t extent) { return extent % (squared ? block * block : block) == 0; };
+  if (block >= 1 && block <= largest && llvm::all_of(extents, divides))
     return success();
   std::string found = llvm::join(llvm::map_range(extents, [](int64_t extent) { return std::to_string(extent); }), "x");
   return n.fail("blocksize is " + Twine(block) + (squared ? ", whose square does not divide " : ", which does not divide ") +

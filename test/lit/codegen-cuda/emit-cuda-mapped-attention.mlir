@@ -20,7 +20,7 @@
 // AMPERE-NOT: tensor map
 // AMPERE-NOT: mappedAttention
 
-// CHECK: struct slices_Config : ogc::MappedAttentionDefaults {
+// CHECK: struct slices_Config : ogc::AttentionDefaults {
 // CHECK: WQ = 1, WT = 4, {{.*}}Trigger = {{[0-2]}}, B = 1, S = 197, T = 197, H = 2, HK = 2, D = 64, DV = 64, Causal = 1,
 // CHECK: slices({{.*}}, const __grid_constant__ ogc::TensorMap m0, const __grid_constant__ ogc::TensorMap m1, const __grid_constant__ ogc::TensorMap m2) {
 // CHECK-NEXT: ogc::mappedAttention<slices_Config>(m0, m1, m2, (const ogc::f16 *)nullptr, 0x1p-3f, slices_Epilogue{p1});

@@ -10,27 +10,12 @@
 #ifndef OGC_DEVICE_MAPPED_ATTENTION_CUH
 #define OGC_DEVICE_MAPPED_ATTENTION_CUH
 
+#include "ogc/attention.cuh"
 #include "ogc/tma.cuh"
 
 namespace ogc {
 
-/// See README.md, "mapped attention".
-struct MappedAttentionDefaults {
-  enum {
-    HasBias = 0,
-    BiasSb = 0,
-    BiasSh = 0,
-    BiasSs = 0,
-    BiasSt = 0,
-    Causal = 0,
-    WQ = 1,
-    WT = 4,
-    V = 1,
-    Trigger = 1,
-    SharedBytes = 0
-  };
-};
-
+/// Of a configuration with the members of AttentionDefaults; see README.md, "mapped attention".
 template <class C> struct MappedAttentionShape {
   using T = typename C::Element;
   enum {
