@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # usage: gpu_all.sh FOLDER [SECONDS]     Everything that is known of a commit on a GPU, in the order of importance, within SECONDS (600): tests and times
-# (gpu_test.sh), the conformance cases, the table of peers, graph IDs and plans. Logs and pages go to FOLDER; what there was no time for is said.
+# (gpu_test.sh), the conformance cases, the table of peers, graph IDs and plans, what each lever gives. With a second GPU, the tables of times are
+# made there at the same time. Logs and pages go to FOLDER; what there was no time for is said.
 # Needs the tree with gpu/ made by `gpu_pack.sh all`, and what gpu_test.sh and bench/peers.sh need.
 set -euo pipefail
 folder=$1 seconds=${2:-600}
@@ -17,10 +18,26 @@ step() {
   timeout "$((left < most ? left : most))" "$@" >"$folder/$label.log" 2>&1 || code=$?
   echo "[$SECONDS s] $label: exit code $code: $(grep -v '^ *$' "$folder/$label.log" | tail -n 1 | cut -c1-150)"
 }
-step conformance 120 python3 test/conformance/gpu.py "$folder" &
-step gpu_test 270 scripts/gpu_test.sh --load --large --output "$folder"
-wait
-step peers 220 bench/peers.sh --budget 150 --output "$folder/gpu_results_peers.md"
-step shapes 110 python3 scripts/gpu_shapes.py --calls 10000 --seconds 100 &
-step plan 110 python3 test/gpu/plan_test.py --replays 2000 --full &
-wait
+tests() {
+  step conformance 120 python3 test/conformance/gpu.py "$folder" &
+  step gpu_test 290 scripts/gpu_test.sh --load --large --no-sanitizer --output "$folder"
+  wait
+}
+plans() {
+  step shapes 110 python3 scripts/gpu_shapes.py --calls 10000 --seconds 100 &
+  step plan 130 python3 test/gpu/plan_test.py --replays 2000 --full &
+  wait
+}
+peers() { step peers 220 bench/peers.sh --budget 150 --output "$folder/gpu_results_peers.md"; }
+levers() {
+  step levers 240 scripts/gpu_test.sh --ablation --large --models resnet50,mobilenet_v3_large,vit_b_16,bert_base,gpt2 --precisions fp16 --calls '' \
+    --replays 5 --no-sanitizer --name gpu_results_ablation --output "$folder"
+}
+
+if [ "$(nvidia-smi --query-gpu=index --format=csv,noheader | wc -l)" -gt 1 ]; then
+  (export CUDA_VISIBLE_DEVICES=1 OGC_GPU_WORK=$work-tables; peers; levers) &
+  (export CUDA_VISIBLE_DEVICES=0; tests; plans) &
+  wait
+else
+  tests; peers; plans; levers
+fi
