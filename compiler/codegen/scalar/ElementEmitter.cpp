@@ -32,14 +32,13 @@ Value ElementEmitter::emit(Value tensor, ArrayRef<Value> indices) {
   if (Value scalar = scalars.lookup(tensor))
     return scalar;
   Key key = keyOf(tensor, indices);
-  for (const auto *map : {&boundElements, &elements}) {
-    auto known = map->find(key);
-    if (known == map->end())
-      continue;
-    for (Value candidate : known->second)
+  if (auto bound = boundElements.find(key); bound != boundElements.end())
+    for (Value candidate : bound->second)
       if (isVisible(builder, candidate))
         return candidate;
-  }
+  if (auto known = elements.find(key); known != elements.end())
+    if (Value candidate = visibleAmong(builder, known->second))
+      return candidate;
   Value element = emitUncached(tensor, indices);
   if (element)
     elements[key].push_back(element);
@@ -83,9 +82,8 @@ Value ElementEmitter::emitScalar(Value scalar) {
     return {};
   }
   Key key = keyOf(scalar, {});
-  for (Value candidate : elements[key])
-    if (isVisible(builder, candidate))
-      return candidate;
+  if (Value candidate = visibleAmong(builder, elements[key]))
+    return candidate;
   IRMapping mapping;
   if (failed(emitBodyOp(*op, {}, mapping)))
     return {};

@@ -19,6 +19,14 @@ bool isVisible(OpBuilder &builder, Value value) {
   return false;
 }
 
+Value visibleAmong(OpBuilder &builder, SmallVectorImpl<Value> &candidates) {
+  // Code is made branch by branch: what cannot be seen from here is in a branch that has been left. If it were kept, a concatenation of n operands would
+  // search n candidates for each of its constants.
+  while (!candidates.empty() && !isVisible(builder, candidates.back()))
+    candidates.pop_back();
+  return candidates.empty() ? Value() : candidates.back();
+}
+
 std::optional<int64_t> IndexMath::constantValue(Value value) {
   APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant)))
@@ -28,9 +36,8 @@ std::optional<int64_t> IndexMath::constantValue(Value value) {
 
 Value IndexMath::constant(Location loc, int64_t value) {
   auto &candidates = cache[{unsigned(Kind::Constant), reinterpret_cast<const void *>(value), nullptr}];
-  for (Value candidate : candidates)
-    if (isVisible(builder, candidate))
-      return candidate;
+  if (Value known = visibleAmong(builder, candidates))
+    return known;
   Value made = arith::ConstantIndexOp::create(builder, loc, value);
   candidates.push_back(made);
   return made;
@@ -38,9 +45,8 @@ Value IndexMath::constant(Location loc, int64_t value) {
 
 Value IndexMath::shared(Kind kind, Location loc, Value lhs, Value rhs) {
   auto &candidates = cache[{unsigned(kind), lhs.getAsOpaquePointer(), rhs.getAsOpaquePointer()}];
-  for (Value candidate : candidates)
-    if (isVisible(builder, candidate))
-      return candidate;
+  if (Value known = visibleAmong(builder, candidates))
+    return known;
   Value made;
   switch (kind) {
   case Kind::Constant:

@@ -15,6 +15,9 @@ namespace ogc::codegen {
 /// back this means that it dominates the insertion point.
 bool isVisible(mlir::OpBuilder &builder, mlir::Value value);
 
+/// The last of `candidates` that is visible, or null; forgets those behind it, which are of branches that have been left.
+mlir::Value visibleAmong(mlir::OpBuilder &builder, llvm::SmallVectorImpl<mlir::Value> &candidates);
+
 /// Arithmetic on `index` values: constants are folded, equal operations that are still visible are shared, and splitting undoes
 /// an earlier joining of the same extents. All values are non-negative, so division is unsigned.
 class IndexMath {
