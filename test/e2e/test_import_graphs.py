@@ -443,20 +443,9 @@ def shape_chain(length):
     return harness.make_model(nodes, {"x": (F32, ("a", "b"))}, {"y": (F32, None)}, {"one": np.int64(1), "axes": np.array([0]), "minus": np.array([-1])})
 
 
-def seconds_of(ogc, model, tmp_path, shapes):
-    path = save(model, tmp_path)
-    best = float("inf")
-    for _ in range(3):
-        before = os.times()
-        ogc.compile(path, tmp_path / "m.ogc", shapes)
-        after = os.times()
-        best = min(best, after.children_user + after.children_system - before.children_user - before.children_system)
-    return best
-
-
 def test_shape_chains_take_linear_time(ogc, tmp_path):
     """4,000 nodes against 1,000, in processor time: four times as long, and as much again for what differs between runs."""
-    short, long = (seconds_of(ogc, shape_chain(length), tmp_path, "x=2x6") for length in (1000, 4000))
+    short, long = (harness.compile_seconds(ogc, save(shape_chain(length), tmp_path), tmp_path, "x=2x6") for length in (1000, 4000))
     print(f"1,000 nodes: {short:.2f} s, 4,000 nodes: {long:.2f} s")
     assert long < 8 * short
     x = np.arange(12, dtype=np.float32).reshape(2, 6)
