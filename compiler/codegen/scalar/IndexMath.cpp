@@ -20,8 +20,8 @@ bool isVisible(OpBuilder &builder, Value value) {
 }
 
 Value visibleAmong(OpBuilder &builder, SmallVectorImpl<Value> &candidates) {
-  // Code is made branch by branch: what cannot be seen from here is in a branch that has been left. If it were kept, a concatenation of n operands would
-  // search n candidates for each of its constants.
+  // Code is made branch by branch: what cannot be seen from here is in a branch that has been left. If it were kept, a
+  // concatenation of n operands would search n candidates for each of its constants.
   while (!candidates.empty() && !isVisible(builder, candidates.back()))
     candidates.pop_back();
   return candidates.empty() ? Value() : candidates.back();
