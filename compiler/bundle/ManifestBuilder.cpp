@@ -130,14 +130,15 @@ uint64_t ManifestBuilder::bodyHash(StringRef name) {
     return 0;
   std::string text;
   llvm::raw_string_ostream stream(text);
-  // The text names large constants, but does not hold their values.
+  // The text names large constants, but does not hold their values. Without the local scope, each print would number the whole
+  // module.
   kernel.walk([&](Operation *op) {
     for (NamedAttribute attribute : op->getAttrs())
       if (auto resource = dyn_cast<DenseResourceElementsAttr>(attribute.getValue()))
         if (const AsmResourceBlob *blob = resource.getRawHandle().getBlob())
           stream << StringRef(blob->getData().data(), blob->getData().size());
   });
-  kernel->print(stream, OpPrintingFlags().printGenericOpForm().elideLargeResourceString(0));
+  kernel->print(stream, OpPrintingFlags().printGenericOpForm().elideLargeResourceString(0).useLocalScope());
   return format::checksum(text.data(), text.size());
 }
 
