@@ -27,6 +27,7 @@ plans() {
   step shapes 110 python3 scripts/gpu_shapes.py --calls 10000 --seconds 100 &
   step plan 130 python3 test/gpu/plan_test.py --replays 2000 --full &
   wait
+  step pool 60 python3 test/gpu/pool_test.py # alone on its GPU: it looks at memory in use
 }
 peers() { step peers 220 bench/peers.sh --budget 150 --output "$folder/gpu_results_peers.md"; }
 levers() {

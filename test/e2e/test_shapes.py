@@ -218,7 +218,10 @@ def test_random_calls_of_buckets(ogc, tmp_path):
     bundle = ogc.compile(path, tmp_path / "m.ogc", "b=1,4,16")
     for b in (1, 4, 1, 16, 4, 1):
         check(ogc, bundle, path, rows(b, 8))
-    assert "ok    10000 random calls of 3 graphs" in ogc.verify(bundle, "--random-calls", 10000)
+    output = ogc.verify(bundle, "--random-calls", 10000)
+    assert "ok    10000 random calls of 3 graphs" in output
+    growth = re.search(r"memory behind the first tenth: host ([+-]\d+) KiB, device \+0 KiB", output)
+    assert growth and int(growth[1]) < 1024, output
 
 
 def test_common_work_is_shared(ogc, tmp_path):

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <unistd.h>
 
 namespace ogc::tools {
 
@@ -40,6 +42,24 @@ Session makeSession(const std::shared_ptr<const format::Bundle> &bundle, size_t 
   for (const fb::Binding *binding : *session.graph->inputs())
     session.inputs.push_back(drawInput(*binding, options.seed + 1000 * set, options.intRange));
   return session;
+}
+
+struct Memory {
+  int64_t host = 0, device = 0;
+};
+
+/// Resident memory of this process (0 where the system does not tell) and memory in use on the device.
+Memory memoryInUse(const runtime::Engine &engine) {
+  Memory memory;
+  if (std::FILE *file = std::fopen("/proc/self/statm", "r")) {
+    long total = 0, resident = 0;
+    if (std::fscanf(file, "%ld %ld", &total, &resident) == 2)
+      memory.host = int64_t(resident) * sysconf(_SC_PAGESIZE);
+    std::fclose(file);
+  }
+  if (Result<uint64_t> bytes = engine.deviceBytesInUse(); bytes.ok())
+    memory.device = static_cast<int64_t>(bytes.value());
+  return memory;
 }
 
 Status compareWithCpu(const Call &call, runtime::Context &cpu, CallReport &report) {
@@ -98,7 +118,10 @@ Result<CallReport> callRandomly(const SessionOptions &options, size_t calls, dou
   runtime::Random random(options.seed + 1);
   Clock::time_point begin = Clock::now();
   Outputs outputs;
+  Memory settled;
   for (; report.calls < calls && !known.empty(); ++report.calls) {
+    if (report.calls == calls / 10)
+      settled = memoryInUse(*engine.value());
     const Call &call = known[random.below(known.size())];
     if (seconds > 0 && secondsSince(begin) > seconds)
       break;
@@ -111,6 +134,11 @@ Result<CallReport> callRandomly(const SessionOptions &options, size_t calls, dou
   }
   report.secondsPerCall = secondsSince(begin) / static_cast<double>(std::max<size_t>(report.calls, 1));
   report.execStats = engine.value()->execStats();
+  if (report.calls > calls / 10) {
+    Memory last = memoryInUse(*engine.value());
+    report.hostGrowth = last.host - settled.host;
+    report.deviceGrowth = last.device - settled.device;
+  }
   return report;
 }
 

@@ -14,6 +14,9 @@ struct CallReport {
   std::string largestGraph;
   double secondsPerCall = 0;    // of the random calls, with their copies and the comparison
   runtime::ExecStats execStats; // of the whole report
+  // What the random calls behind the first tenth of them added to the memory of the process, and to that of the device, all
+  // programs on it counted; bytes.
+  int64_t hostGrowth = 0, deviceGrowth = 0;
 };
 
 /// Calls random graphs of the bundle `calls` times, and, other than 0, no longer than `seconds`, in one context on the device,
