@@ -6,8 +6,13 @@
 
 namespace bench {
 
+/// An operand as it is stored.
+struct StoredOperand {
+  template <class T> static __device__ double of(T x) { return ogc::toFloat(x); }
+};
+
 /// Of pixels with strides Q::XSb, XSh, XSw and a filter in panels of P columns, or one for each channel.
-template <class Q>
+template <class Q, class Operand = StoredOperand>
 __global__ void convReference(const typename Q::Element *x, const typename Q::Element *w, double *out, int P, bool depthwise) {
   long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   int F = depthwise ? (int)Q::C : (int)Q::F;
@@ -23,11 +28,11 @@ __global__ void convReference(const typename Q::Element *x, const typename Q::El
       const typename Q::Element *px = x + ((long long)b * Q::XSb + (long long)y * Q::XSh + xx * Q::XSw);
       int tap = kh * Q::KW + kw;
       if (depthwise)
-        sum += (double)ogc::toFloat(px[f]) * ogc::toFloat(w[tap * Q::C + f]);
+        sum += Operand::of(px[f]) * Operand::of(w[tap * Q::C + f]);
       else
         for (int c = 0; c < Q::C; ++c)
-          sum += (double)ogc::toFloat(px[c]) *
-                 ogc::toFloat(w[(long long)(f / P) * Q::KH * Q::KW * Q::C * P + (long long)(tap * Q::C + c) * P + f % P]);
+          sum += Operand::of(px[c]) *
+                 Operand::of(w[(long long)(f / P) * Q::KH * Q::KW * Q::C * P + (long long)(tap * Q::C + c) * P + f % P]);
     }
   out[i] = sum;
 }

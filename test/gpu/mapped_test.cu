@@ -23,10 +23,6 @@ mappedKernel(const __grid_constant__ ogc::TensorMap a, const __grid_constant__ o
   ogc::gemm<C>(a, b, epilogue);
 }
 
-/// An operand as the tensor cores see it: the copy rounds f32 to tf32, halves to even.
-template <class T> __device__ double operandOf(T x) { return ogc::toFloat(x); }
-template <> __device__ double operandOf(float x) { return __uint_as_float((__float_as_uint(x) + 0xfff + (__float_as_uint(x) >> 13 & 1)) & 0xffffe000); }
-
 template <class T> __global__ void reference(const T *a, const T *b, double *out, int B, int M, int N, int K, int lda, int P) {
   long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
   if (i >= (long long)B * M * N)
@@ -34,7 +30,7 @@ template <class T> __global__ void reference(const T *a, const T *b, double *out
   int n = i % N, m = i / N % M, batch = i / N / M;
   double sum = 0;
   for (int k = 0; k < K; ++k)
-    sum += operandOf(a[((long long)batch * M + m) * lda + k]) * operandOf(b[(long long)(n / P) * K * P + (long long)k * P + n % P]);
+    sum += MappedOperand::of(a[((long long)batch * M + m) * lda + k]) * MappedOperand::of(b[(long long)(n / P) * K * P + (long long)k * P + n % P]);
   out[i] = sum;
 }
 

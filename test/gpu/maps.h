@@ -36,6 +36,14 @@ ogc::TensorMap encode(const T *data, std::vector<cuuint64_t> extents, std::vecto
   return out;
 }
 
+/// An operand as the tensor cores see it: the copy rounds f32 to tf32, halves to even.
+struct MappedOperand {
+  template <class T> static __device__ double of(T x) { return ogc::toFloat(x); }
+  static __device__ double of(float x) {
+    return __uint_as_float((__float_as_uint(x) + 0xfff + (__float_as_uint(x) >> 13 & 1)) & 0xffffe000);
+  }
+};
+
 /// Stores the accumulators, and checks what it was given to read ahead: both buffers hold the noise of their position.
 template <class T, int V> struct AheadRecorder : Recorder<V> {
   const T *columns, *elements;

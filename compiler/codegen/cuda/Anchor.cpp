@@ -89,15 +89,16 @@ bool AnchorPrinter::isGemv(kern::ConvOp op, const TileProblem &problem) const {
 }
 
 int AnchorPrinter::mostLanes(Operation *anchor) {
+  auto elementsOf16Bytes = [](Value value) { return std::min(8, 16 / elementBytes(value)); };
   // A thread sums the accumulators of a streamed product over all warps, so it gets as few as it can.
   if (auto op = dyn_cast<kern::MatmulOp>(anchor)) {
     std::optional<Operand> a = resolve(op.getLhs()), b = resolve(op.getRhs());
     TileProblem problem = a && b ? problemOf(op, *a, *b) : TileProblem();
-    return a && b && takesGemv(problem, problem.m, arch) ? 1 : 8;
+    return a && b && takesGemv(problem, problem.m, arch) ? 1 : elementsOf16Bytes(op.getLhs());
   }
   if (auto op = dyn_cast<kern::ConvOp>(anchor)) {
     std::optional<Operand> x = resolve(op.getInput());
-    return x && isGemv(op, problemOf(op, *x)) ? 1 : 8;
+    return x && isGemv(op, problemOf(op, *x)) ? 1 : elementsOf16Bytes(op.getInput());
   }
   // Few results of few query rows: two each keep more threads busy.
   if (auto op = dyn_cast<kern::AttentionOp>(anchor))

@@ -10,7 +10,7 @@ namespace ogc::codegen {
 /// Makes the taps of a row of the filter one tap with their channels, where they lie side by side in memory and never outside of
 /// the image: a few channels then fill a line of a box.
 static void mergeRowTaps(BoxProblem &p, ArrayRef<int64_t> pads) {
-  constexpr int64_t lineChannels = 64, unit = 8; // elements of 16 bytes
+  int64_t lineChannels = mappedLine(p.bytes), unit = 16 / p.bytes;
   int64_t step = p.strides[1] * p.pixelStride;
   bool sideBySide = p.dilations[1] == 1 && p.pixelStride == p.channels && pads[1] == 0 && pads[3] == 0;
   if (p.kernel[1] == 1 || p.channels >= lineChannels || !sideBySide || step % unit != 0)
@@ -26,13 +26,15 @@ std::optional<BoxProblem> AnchorPrinter::boxProblemOf(kern::ConvOp op, const Ope
   Type element = cast<RankedTensorType>(op.getInput().getType()).getElementType();
   int64_t sb = in[0] == 1 ? 0 : s[0];
   // Pixels of 16-byte units, none of them repeated, and panels of whole boxes.
-  bool hasPixels = (element.isF16() || element.isBF16()) && x.vector(1, {sb, s[1], s[2]}, in[3]) == 8 && s[1] > 0 && s[2] > 0 &&
-                   (in[0] == 1 || sb > 0) && shapeOf(op.getFilter())[2] % 64 == 0;
+  bool hasType = element.isF16() || element.isBF16() || (element.isF32() && op.getMath() == kern::MathMode::TF32);
+  bool hasPixels = hasType && x.vector(1, {sb, s[1], s[2]}, in[3]) * x.bytes == 16 && s[1] > 0 && s[2] > 0 &&
+                   (in[0] == 1 || sb > 0) && shapeOf(op.getFilter())[2] % mappedLine(x.bytes) == 0;
   // A phase of the strides is an image of its own, which has at least one row and one pixel.
   bool hasPhases = in[1] >= op.getStrides()[0] && in[2] >= op.getStrides()[1];
   if (!hasPixels || !hasPhases || op.getScale())
     return std::nullopt;
   BoxProblem problem;
+  problem.bytes = x.bytes;
   problem.images = in[0], problem.height = result[1], problem.width = result[2];
   problem.inputHeight = in[1], problem.inputWidth = in[2];
   problem.channels = in[3], problem.filters = result[3];
@@ -51,7 +53,7 @@ std::optional<BoxProblem> AnchorPrinter::boxProblemOf(kern::ConvOp op, const Ope
 
 /// The maps of the input, one for each phase: every stride-th row and pixel, from the first that a tap of the phase meets.
 static std::vector<TensorMap> imageMaps(const BoxProblem &p, const BoxGeometry &g, const Operand &x, Type element) {
-  SmallVector<int64_t, 5> box{64, g.pitch, g.rows, 1};
+  SmallVector<int64_t, 5> box{mappedLine(p.bytes), g.pitch, g.rows, 1};
   if (p.isFlat) {
     int64_t pixels = p.images * p.inputHeight * p.inputWidth, all = p.pixelStride * pixels;
     return {{x.argument, element, x.view.offset, {p.channels, pixels, 1, 1}, {p.pixelStride, all, all}, box}};
@@ -109,10 +111,11 @@ void AnchorPrinter::printBoxes(kern::ConvOp op, const Operand &x, const Operand 
                    {"AStages", tile.stages},
                    {"BStages", tile.box.filterStages},
                    {"ResidentB", tile.box.keepsFilter},
+                   {"Split", tile.split},
                    {"SharedBytes", g.sharedBytes},
                    {"V", epilogue.lanes},
                    {"Trigger", int64_t(tile.trigger)}});
-  setLaunch(g.grid(tile), tile.threads(), 1, g.sharedBytes, tile);
+  setLaunch(g.grid(tile), tile.threads(), tile.split, g.sharedBytes, tile);
   residentBlocks = tile.box.blocks;
   maps = imageMaps(p, g, x, element);
   size_t phases = maps.size();
@@ -121,7 +124,7 @@ void AnchorPrinter::printBoxes(kern::ConvOp op, const Operand &x, const Operand 
                   filter.view.offset,
                   {panel, p.channels, taps, int64_t(divideCeil(p.filters, panel))},
                   {panel, panel * p.channels, panel * p.channels * taps},
-                  {64, 64, 1, 1}});
+                  {mappedLine(p.bytes), mappedLine(p.bytes), 1, 1}});
   header = "ogc/tma_conv.cuh";
   config = out.str();
   call = "ogc::convBoxes<" + kernel.getSymName().str() + "_Config>(ogc::PhaseMaps{";

@@ -122,7 +122,9 @@ static double withWaves(double time, const TileChoice &t, const TileProblem &p) 
   if (!p.boxes)
     return time;
   double further = std::max(0., double(blocksOf(t, p)) / 132 - 1);
-  return std::max(time, 1.2 * movedTime(*p.boxes)) + further * (1.5 + t.bm * t.bn * (p.boxes->hasInputs ? 0.00025 : 0.00005));
+  // What memory decides is no reason to take any tile.
+  return std::max(time, 1.2 * movedTime(*p.boxes) + 0.1 * time) +
+         further * (1.5 + t.bm * t.bn * (p.boxes->hasInputs ? 0.00025 : 0.00005));
 }
 
 std::vector<TileChoice> rankTiles(const TileProblem &problem, CudaArch arch) {

@@ -21,6 +21,7 @@ struct BoxProblem {
   /// Distances of images, rows and pixels of the input, in elements. Pixels may overlap: the taps of a row of the filter that lie
   /// side by side in memory are the channels of one tap.
   int64_t imageStride = 0, rowStride = 0, pixelStride = 0;
+  int bytes = 2;          ///< of an element
   bool isFlat = false;    ///< one tap, and the pixels of all images are rows of one matrix
   bool hasInputs = false; ///< the epilogue reads as many elements as it writes
 };

@@ -13,6 +13,8 @@ namespace ogc::codegen {
 static constexpr int64_t multiprocessors = 132;
 /// Registers of a thread besides accumulators: places, addresses, inputs of the epilogue on their way.
 static constexpr int64_t otherRegisters = 40;
+/// Registers that two sets of filters of f32 take while they are multiplied.
+static int64_t filterRegisters(int bytes) { return bytes == 4 ? 16 : 0; }
 
 TapPhases::TapPhases(int64_t taps, int64_t stride, int64_t dilation) {
   int64_t common = std::gcd(stride, dilation);
@@ -26,15 +28,20 @@ BoxGeometry::BoxGeometry(const TileChoice &t, const BoxProblem &p)
   const BoxShape &box = t.box;
   pitch = box.x + (box.hasBorder ? (tapsX.most - 1) * tapsX.shift : 0);
   rows = box.y + (box.hasBorder ? (tapsY.most - 1) * tapsY.shift : 0);
-  int64_t boxGroups = divideCeil(box.x * box.y, 8), blocks = divideCeil(p.channels, 64);
+  int64_t boxGroups = divideCeil(box.x * box.y, 8), lines = divideCeil(divideCeil(p.channels, mappedLine(p.bytes)), t.split);
   groups = box.count * boxGroups;
   loadBytes = box.count * int64_t(alignTo(std::max(pitch * rows, boxGroups * 8) * 128, 1024));
   filterBytes = t.bn * 128;
-  taps = blocks * p.kernel[0] * p.kernel[1];
-  loads = box.hasBorder ? blocks * tapsY.phases * tapsX.phases : taps;
+  taps = lines * p.kernel[0] * p.kernel[1];
+  loads = box.hasBorder ? lines * tapsY.phases * tapsX.phases : taps;
   constexpr int64_t rowBytes = (64 + 4) * 4; // of sums, which pass through two buffers of 16 rows
   int64_t sums = t.warpsM * t.warpsN * 2 * std::min<int64_t>(groups, 2) * 8 * rowBytes;
-  sharedBytes = t.stages * loadBytes + box.filterStages * filterBytes + sums + (2 * (t.stages + box.filterStages) + t.warpsM) * 8;
+  int64_t rings = t.stages * loadBytes + box.filterStages * filterBytes;
+  if (t.split > 1) { // sums of all ranks for the rows that a block finishes; its own take the place of the rings
+    sums = t.warpsN * t.split * int64_t(divideCeil(8 * groups, t.split)) * rowBytes;
+    rings = std::max(rings, sums);
+  }
+  sharedBytes = rings + sums + (2 * (t.stages + box.filterStages) + t.warpsM) * 8;
   int64_t images = p.isFlat ? 1 : p.images, height = p.isFlat ? 1 : p.height,
           width = p.isFlat ? p.images * p.height * p.width : p.width;
   tilesM = divideCeil(images * int64_t(divideCeil(width, box.x)) * int64_t(divideCeil(height, box.y)), box.count);
@@ -42,6 +49,8 @@ BoxGeometry::BoxGeometry(const TileChoice &t, const BoxProblem &p)
 }
 
 int64_t BoxGeometry::grid(const TileChoice &tile, int64_t count) const {
+  if (tile.split > 1)
+    return tilesM * tilesN * tile.split;
   int64_t blocks = std::min(tilesM * tilesN, count * tile.box.blocks);
   // A block that keeps its filter keeps to its columns.
   return blocks > tilesN ? blocks / tilesN * tilesN : blocks;
@@ -52,8 +61,8 @@ bool takesBoxes(const TileProblem &problem, CudaArch arch) {
     return false;
   const BoxProblem &p = *problem.boxes;
   TapPhases y(p.kernel[0], p.strides[0], p.dilations[0]), x(p.kernel[1], p.strides[1], p.dilations[1]);
-  // A line of less than a box is mostly zeros; a map for each phase.
-  return p.channels >= 32 && y.phases * x.phases <= 4;
+  // A line of less than half a box is mostly zeros; a map for each phase.
+  return 2 * p.channels >= mappedLine(p.bytes) && y.phases * x.phases <= 4;
 }
 
 /// Registers of a thread of `blocks` blocks a multiprocessor; its warps are spread over four schedulers, each with its own.
@@ -64,20 +73,26 @@ static int64_t registersOf(const TileChoice &t) {
 }
 
 /// True where registers and shared memory let as many blocks as it wants share a multiprocessor.
-static bool fitsMultiprocessor(const TileChoice &t, const BoxGeometry &g) {
+static bool fitsMultiprocessor(const TileChoice &t, const BoxGeometry &g, int bytes) {
   constexpr int64_t sharedBytes = 228 * 1024, ownBytes = 1024;
-  return t.threads() <= 1024 && t.threads() * t.box.blocks <= 2048 && 4 * g.groups + otherRegisters <= registersOf(t) &&
+  return t.threads() <= 1024 && t.threads() * t.box.blocks <= 2048 &&
+         4 * g.groups + otherRegisters + filterRegisters(bytes) <= registersOf(t) &&
          t.box.blocks * (std::max<int64_t>(g.sharedBytes, t.reservedBytes) + ownBytes) <= sharedBytes;
 }
 
 bool isLegalBox(const TileChoice &t, const TileProblem &problem, CudaArch arch) {
   const BoxShape &box = t.box;
   bool hasShape = box.x >= 1 && box.y >= 1 && box.count >= 1 && box.x <= 256 && box.y <= 256 && box.count <= 32 &&
-                  int64_t(box.x) * box.y <= 256 && t.bk == 64 && t.split == 1 && t.warpsK == 1 && t.warpsM >= 1 &&
+                  int64_t(box.x) * box.y <= 256 && t.bk == mappedLine(problem.bytes) && t.warpsK == 1 && t.warpsM >= 1 &&
                   t.warpsN >= 1 && t.warpsM <= 7 && t.warpsN <= 7 && t.bn == 64 * t.warpsN && t.bm == box.x * box.y * box.count;
   if (!takesBoxes(problem, arch) || !hasShape || box.blocks < 1 || box.blocks > 8)
     return false;
   const BoxProblem &p = *problem.boxes;
+  // A cluster computes one tile, each rank some lines of its channels.
+  int64_t lines = divideCeil(p.channels, mappedLine(p.bytes));
+  if (t.split != 1 && (t.split < 1 || t.split > 8 || !llvm::isPowerOf2_32(uint32_t(t.split)) || t.split > lines ||
+                       t.warpsM != 1 || box.keepsFilter))
+    return false;
   bool isOneTap = p.kernel[0] * p.kernel[1] == 1;
   if ((box.hasBorder != 0 && box.hasBorder != 1) || (box.keepsFilter != 0 && box.keepsFilter != 1) ||
       (box.hasBorder && (isOneTap || box.x != 8)) || (p.isFlat && (box.y != 1 || box.count != 1)))
@@ -86,14 +101,14 @@ bool isLegalBox(const TileChoice &t, const TileProblem &problem, CudaArch arch) 
   if (t.stages < 2 || t.stages > 64 || box.filterStages < 2 - box.keepsFilter || box.filterStages > 256 ||
       (box.keepsFilter && box.filterStages < g.taps))
     return false;
-  return g.pitch <= 256 && g.rows <= 256 && g.groups <= 32 && fitsMultiprocessor(t, g);
+  return g.pitch <= 256 && g.rows <= 256 && g.groups <= 32 && fitsMultiprocessor(t, g, p.bytes);
 }
 
 double movedTime(const BoxProblem &p) {
-  double pixels = double(p.images) * p.height * p.width, results = 2 * pixels * p.filters;
-  double inputs = 2 * std::min(double(p.images) * p.imageStride, pixels * p.strides[0] * p.strides[1] * p.channels);
+  double pixels = double(p.images) * p.height * p.width, results = p.bytes * pixels * p.filters;
+  double inputs = p.bytes * std::min(double(p.images) * p.imageStride, pixels * p.strides[0] * p.strides[1] * p.channels);
   if (p.kernel[0] * p.kernel[1] == 1)
-    inputs = std::min(inputs, 2 * pixels * p.channels);
+    inputs = std::min(inputs, p.bytes * pixels * p.channels);
   return (results * (p.hasInputs ? 2 : 1) + inputs) / 3.39e6;
 }
 
@@ -154,13 +169,13 @@ std::vector<TimedTile> boxTiles(const TileProblem &problem, CudaArch arch) {
   if (!takesBoxes(problem, arch))
     return tiles;
   const BoxProblem &p = *problem.boxes;
+  int64_t line = mappedLine(p.bytes), taps = p.kernel[0] * p.kernel[1], resident = taps * divideCeil(p.channels, line);
   auto add = [&](std::array<int, 2> size, int count, bool hasBorder, int sets, int warpsN, int blocks, int filters, bool keeps) {
-    TileChoice t{{}, size[0] * size[1] * count, 64 * warpsN, 64, sets, warpsN, 1, Engine::Boxes};
+    TileChoice t{{}, size[0] * size[1] * count, 64 * warpsN, int(line), sets, warpsN, 1, Engine::Boxes};
     t.box = {size[0], size[1], count, hasBorder, filters, keeps, blocks};
     if (setStages(t, problem, arch))
       tiles.push_back({timeOf(t, p), t});
   };
-  int64_t taps = p.kernel[0] * p.kernel[1], resident = taps * divideCeil(p.channels, 64);
   for (bool hasBorder : {false, true}) {
     if (hasBorder && taps == 1)
       continue;

@@ -24,7 +24,7 @@ struct BoxGeometry {
   TapPhases tapsY, tapsX;
   int64_t pitch, rows;            ///< pixels of a copied box
   int64_t groups;                 ///< of eight pixels, of a tile
-  int64_t loadBytes, filterBytes; ///< of 64 channels of a tile's boxes, and of one tap
+  int64_t loadBytes, filterBytes; ///< of a line of channels of a tile's boxes, and of one tap
   int64_t loads, taps;            ///< of a tile
   int64_t sharedBytes;
   int64_t tilesM, tilesN;

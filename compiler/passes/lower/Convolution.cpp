@@ -76,14 +76,15 @@ int64_t phaseChannels(const Conv &conv) {
   return llvm::alignTo(shapeOf(conv.input)[1] * conv.window.strides[0] * conv.window.strides[1], lanes);
 }
 
-/// True for strided windows over a 16-bit image of few channels, which channels last would load one by one: each stride-th row
-/// and pixel can be channels instead, so that the windows have stride one and fewer, longer taps. The filter grows to a multiple
-/// of the strides, at most to twice the products: so measured for 7x7 windows. Other types and smaller windows were not.
-bool foldsStrides(const Conv &conv) {
+/// True for strided windows over an image of few channels, which channels last would load one by one: each stride-th row and
+/// pixel can be channels instead, so that the windows have stride one and fewer, longer taps. The filter grows to a multiple of
+/// the strides, at most to twice the products: so measured for 7x7 windows. Smaller ones and exact products of f32 were not.
+bool foldsStrides(const Conv &conv, kern::MathMode math) {
   const Window &w = conv.window;
   int64_t channels = shapeOf(conv.input)[1], products = 1;
-  if (elementOf(conv.input).getIntOrFloatBitWidth() != 16 || conv.groups != 1 || w.rank() != 2 || channels > 4 ||
-      w.strides[0] * w.strides[1] == 1)
+  bool hasType =
+      elementOf(conv.input).getIntOrFloatBitWidth() == 16 || (elementOf(conv.input).isF32() && math == kern::MathMode::TF32);
+  if (!hasType || conv.groups != 1 || w.rank() != 2 || channels > 4 || w.strides[0] * w.strides[1] == 1)
     return false;
   for (size_t d = 0; d < 2; ++d) {
     if (w.dilations[d] != 1 || w.strides[d] > w.kernel[d] || w.strides[d] > 4)
@@ -276,7 +277,7 @@ Value convolve(Node &n, Conv conv, Type element) {
     return genericConv(n, conv, element);
   if (readsPatches(conv))
     return patchProduct(n, conv, element);
-  if (foldsStrides(conv))
+  if (foldsStrides(conv, n.math))
     return phaseConv2d(n, conv, element);
   if (rank <= 2 && (conv.groups == 1 || depthwise)) {
     if (rank == 1)

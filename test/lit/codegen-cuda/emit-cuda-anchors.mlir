@@ -131,12 +131,12 @@ kern.kernel @gated attributes {schedule = #kern.schedule<matmul>, ogc.constant_a
 
 // The template counts pixels; the address of the result needs no row and column.
 // CHECK: struct conv_Config : ogc::ConvDefaults {
-// CHECK: KH = 3, KW = 3, {{.*}}PadTop = 1, PadLeft = 1, {{.*}}Products = 1,
+// CHECK: KH = 3, KW = 3, {{.*}}PadTop = 1, PadLeft = 1, {{.*}}Products = 3,
 // CHECK: ogc::storeVec(p3 + i0 * 200704 + i1 * 64 + i2,
 // CHECK: ogc::conv<conv_Config>(p0, p1, conv_Epilogue{p2, p3});
 kern.kernel @conv attributes {schedule = #kern.schedule<conv>, ogc.constant_args = array<i64: 1, 2>} {
 ^bb0(%x: tensor<1x56x56x64xf32>, %w: tensor<1x576x64xf32>, %bias: tensor<64xf32>):
-  %acc = kern.conv %x, %w {kernel = array<i64: 3,3>, strides = array<i64: 1,1>, dilations = array<i64: 1,1>, pads = array<i64: 1,1,1,1>, math = #kern.math<tf32>} : (tensor<1x56x56x64xf32>, tensor<1x576x64xf32>) -> tensor<1x56x56x64xf32>
+  %acc = kern.conv %x, %w {kernel = array<i64: 3,3>, strides = array<i64: 1,1>, dilations = array<i64: 1,1>, pads = array<i64: 1,1,1,1>} : (tensor<1x56x56x64xf32>, tensor<1x576x64xf32>) -> tensor<1x56x56x64xf32>
   %e = tensor.empty() : tensor<1x56x56x64xf32>
   %0 = linalg.generic {indexing_maps = [#id4, #n4, #id4], iterator_types = ["parallel","parallel","parallel","parallel"]} ins(%acc, %bias : tensor<1x56x56x64xf32>, tensor<64xf32>) outs(%e : tensor<1x56x56x64xf32>) {
   ^bb1(%a: f32, %c: f32, %o: f32):

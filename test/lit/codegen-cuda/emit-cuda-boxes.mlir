@@ -1,4 +1,4 @@
-// Convolutions of many pixels in 16 bits: blocks that stay, which copy boxes of pixels through tensor maps.
+// Convolutions of many pixels in 16 bits or by tf32: blocks that stay, which copy boxes of pixels through tensor maps.
 // RUN: ogc-opt %s -ogc-emit-cuda -o /dev/null | FileCheck %s
 // RUN: ogc-opt %s -ogc-emit-cuda=arch=sm_80 -o /dev/null | FileCheck %s --check-prefix=AMPERE
 
@@ -23,6 +23,12 @@
 // Four taps side by side are one of 64 channels.
 // CHECK-NEXT: //   tensor map of argument 0: offset 0, extents [64, 112, 115, 64], strides [16, 1840, 211600], box
 // CHECK-NEXT: //   tensor map of argument 1: offset 0, extents [64, 64, 4, 1], strides [64, 4096, 16384], box [64, 64, 1, 1]
+// CHECK-NEXT: // kernel first_tf32:
+// A line is 32 channels of f32; four taps of 12 are one and a half.
+// CHECK-NEXT: //   tensor map of argument 0: offset 0, extents [48, 112, 115, 64], strides [12, 1380, 158700], box [32,
+// CHECK-NEXT: //   tensor map of argument 1: offset 0, extents [64, 48, 4, 1], strides [64, 3072, 12288], box [32, 32, 1, 1]
+// CHECK-NEXT: // kernel exact:
+// CHECK-NOT: tensor map
 
 #id4 = affine_map<(d0,d1,d2,d3)->(d0,d1,d2,d3)>
 
@@ -66,3 +72,19 @@ kern.kernel @first attributes {schedule = #kern.schedule<conv>, ogc.constant_arg
   %acc = kern.conv %x, %w {kernel = array<i64: 4,4>, strides = array<i64: 1,1>, dilations = array<i64: 1,1>, pads = array<i64: 0,0,0,0>} : (tensor<64x115x115x16xf16>, tensor<1x256x64xf16>) -> tensor<64x112x112x64xf32>
   kern.yield %acc : tensor<64x112x112x64xf32>
 } loc("first (Conv)")
+
+// CHECK: H = 115, W = 112, C = 48, OH = 112, OW = 112, KH = 4, KW = 1,
+// CHECK: ogc::convBoxes<first_tf32_Config>
+kern.kernel @first_tf32 attributes {schedule = #kern.schedule<conv>, ogc.constant_args = array<i64: 1>} {
+^bb0(%x: tensor<64x115x115x12xf32>, %w: tensor<1x192x64xf32>):
+  %acc = kern.conv %x, %w {kernel = array<i64: 4,4>, strides = array<i64: 1,1>, dilations = array<i64: 1,1>, pads = array<i64: 0,0,0,0>, math = #kern.math<tf32>} : (tensor<64x115x115x12xf32>, tensor<1x192x64xf32>) -> tensor<64x112x112x64xf32>
+  kern.yield %acc : tensor<64x112x112x64xf32>
+} loc("first (Conv)")
+
+// Products that must be exact are not rounded by a copy.
+// CHECK: ogc::conv<exact_Config>
+kern.kernel @exact attributes {schedule = #kern.schedule<conv>, ogc.constant_args = array<i64: 1>} {
+^bb0(%x: tensor<64x56x56x64xf32>, %w: tensor<1x576x64xf32>):
+  %acc = kern.conv %x, %w {kernel = array<i64: 3,3>, strides = array<i64: 1,1>, dilations = array<i64: 1,1>, pads = array<i64: 1,1,1,1>} : (tensor<64x56x56x64xf32>, tensor<1x576x64xf32>) -> tensor<64x56x56x64xf32>
+  kern.yield %acc : tensor<64x56x56x64xf32>
+} loc("exact (Conv)")

@@ -1,4 +1,5 @@
 // RUN: ogc-opt %s -ogc-lower-onnx | FileCheck %s
+// RUN: ogc-opt %s -ogc-convert-precision=precision=tf32 -ogc-lower-onnx | FileCheck %s --check-prefix=TF32
 
 // Channels last inside transposes, the filter [F, C, KH, KW] packed as [KH * KW * C, F], the bias an epilogue on the anchor.
 // CHECK-LABEL: func @conv2d
@@ -28,6 +29,16 @@ func.func @conv2d(%x: tensor<1x6x10x10xf32>, %w: tensor<8x6x3x3xf32>, %b: tensor
 func.func @phases(%x: tensor<2x3x24x24xf16>, %w: tensor<8x3x6x7xf16>, %b: tensor<8xf16>) -> tensor<2x8x11x12xf16> {
   %0 = "onnx.Conv"(%x, %w, %b) {pads = array<i64: 3, 3, 0, 3>, strides = array<i64: 2, 2>} : (tensor<2x3x24x24xf16>, tensor<8x3x6x7xf16>, tensor<8xf16>) -> tensor<2x8x11x12xf16>
   return %0 : tensor<2x8x11x12xf16>
+}
+
+// f32 has whole loads of four, and stays as it is where products are exact.
+// CHECK-LABEL: func @phases_f32
+// CHECK: kern.conv {{.*}}kernel = array<i64: 7, 7>,
+// TF32-LABEL: func @phases_f32
+// TF32: kern.conv {{.*}} {dilations = array<i64: 1, 1>, kernel = array<i64: 4, 4>, math = #kern.math<tf32>, pads = array<i64: 0, 0, 0, 0>, strides = array<i64: 1, 1>} : (tensor<2x15x15x12xf32>, tensor<1x192x16xf32>) -> tensor<2x12x12x8xf32>
+func.func @phases_f32(%x: tensor<2x3x24x24xf32>, %w: tensor<8x3x7x7xf32>, %b: tensor<8xf32>) -> tensor<2x8x12x12xf32> {
+  %0 = "onnx.Conv"(%x, %w, %b) {pads = array<i64: 3, 3, 3, 3>, strides = array<i64: 2, 2>} : (tensor<2x3x24x24xf32>, tensor<8x3x7x7xf32>, tensor<8xf32>) -> tensor<2x8x12x12xf32>
+  return %0 : tensor<2x8x12x12xf32>
 }
 
 // CHECK-LABEL: func @conv1d

@@ -245,7 +245,9 @@ __device__ __forceinline__ void consumeTile(unsigned char *shared, unsigned base
   int wn = warp / 4 % S::WN, wk = warp / 4 / S::WN;
   int row0 = rank * S::RowsOut;
   using E = Early<Epilogue>;
-  constexpr bool Ahead = S::Steps <= 8; // what registers hold
+  // What registers hold besides the accumulators: inputs and constants of all steps.
+  constexpr bool Ahead =
+      S::Steps <= 16 && S::Steps * S::V <= 64 && S::NI * 4 + S::Steps * S::V * (int)sizeof(typename C::Element) / 2 <= 200;
   constexpr int Held = Ahead ? (int)S::Steps : 1;
   typename E::Constants constants[Held];
   typename E::Inputs inputs[Held];

@@ -6,13 +6,14 @@
 // other warps multiply it, in this block (Turns) or in another one of the multiprocessor.
 //
 // wgmma's 64 rows are columns of the result, its columns are pixels, as in tma.cuh. The rows of a box lie in shared memory as the
-// input has them, 64 channels (128 bytes) a pixel. What a tap of the filter reads of a box with a border (Halo) is the same box,
-// some rows and pixels further on: eight pixels side by side are one group of the operand, and the distance of groups is that of
-// the box's rows. So a box is copied once for all taps that meet it, not once a tap. Borders outside of the image are filled with
-// zeros by the copy. Strides make phases: every StrideH-th row and StrideW-th pixel is an image of its own, with its own map and
-// its own taps.
+// input has them, 128 bytes (a line of 64 or 32 channels) a pixel. What a tap of the filter reads of a box with a border (Halo)
+// is the same box, some rows and pixels further on: eight pixels side by side are one group of the operand, and the distance of
+// groups is that of the box's rows. So a box is copied once for all taps that meet it, not once a tap. Borders outside of the
+// image are filled with zeros by the copy. Strides make phases: every StrideH-th row and StrideW-th pixel is an image of its own,
+// with its own map and its own taps.
 //
-// Filters that fit (ResidentB) stay in shared memory; a block then keeps to its columns. f16 and bf16 only.
+// Filters that fit (ResidentB) stay in shared memory; a block then keeps to its columns. f16, bf16, and f32 by tf32, whose
+// filters go through registers, since their panels are not K-major.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OGC_DEVICE_TMA_CONV_CUH
@@ -56,8 +57,11 @@ template <class C> struct BoxTile {
     BY = C::BY,
     Boxes = C::Boxes,
     BN = 64 * C::WN,
+    BK = 128 / (int)sizeof(T), // channels of a line
+    KS = 32 / (int)sizeof(T),  // depth of one product
     WN = C::WN,
     Turns = C::Turns,
+    Split = C::Split,
     Set = 128 * WN, // threads that multiply one tile
     Consumers = Set * Turns,
     Threads = Consumers + 32,
@@ -72,11 +76,15 @@ template <class C> struct BoxTile {
     GroupStride = C::Halo ? Pitch * 128 : 1024,
     ABytes = Boxes * BoxSpan,
     BBytes = BN * 128,
-    Blocks = divUp(C::C, 64), // of channels
-    KSteps = Blocks == 1 ? divUp(C::C, 16) : 4,
-    Loads = C::Halo ? (int)Phases : C::KH * C::KW, // boxes of the input for each 64 channels
-    TileLoads = Blocks * Loads,
-    TileTaps = Blocks * C::KH * C::KW,
+    Blocks = divUp(C::C, BK), // of channels
+    // Products of a line; of f32 an even number, since two sets of registers take turns.
+    KSteps = Blocks > 1       ? 4
+             : sizeof(T) == 2 ? divUp(C::C, KS)
+                              : 2 * divUp(C::C, 2 * KS),
+    Loads = C::Halo ? (int)Phases : C::KH * C::KW, // boxes of the input for each line of channels
+    Slice = divUp(Blocks, Split),                  // of a rank of the cluster
+    TileLoads = Slice * Loads,
+    TileTaps = Slice * C::KH * C::KW,
     AStages = C::AStages,
     BStages = C::BStages,
     ChunkGroups = Groups < 2 ? (int)Groups : 2,
@@ -84,9 +92,12 @@ template <class C> struct BoxTile {
     Chunks = divUp(Groups, ChunkGroups),
     LdR = 64 + 4, // consecutive rows of a fragment lie in different banks
     ChunkBytes = ChunkRows * LdR * 4,
+    RowsOut = divUp(8 * Groups, Split), // that a rank finishes
+    PartBytes = Split * RowsOut * LdR * 4,
     BOffset = AStages * ABytes,
-    SumOffset = BOffset + BStages * BBytes,
-    BarrierOffset = SumOffset + WN * Turns * 2 * ChunkBytes,
+    RingBytes = BOffset + BStages * BBytes,
+    SumOffset = Split > 1 && WN *PartBytes > RingBytes ? WN *PartBytes : (int)RingBytes,
+    BarrierOffset = SumOffset + (Split > 1 ? WN * PartBytes : WN * Turns * 2 * ChunkBytes),
     Bytes = BarrierOffset + (2 * (AStages + BStages) + Turns) * 8,
     TilesX = divUp(OW, BX),
     TilesY = divUp(OH, BY),
@@ -94,11 +105,13 @@ template <class C> struct BoxTile {
     TilesN = divUp(N, BN),
     Tiles = TilesM * TilesN,
     PerRow = 64 / V,
-    Passes = divUp(ChunkRows * PerRow, 128) // vectors of a thread in a chunk
+    Passes = divUp(ChunkRows * PerRow, 128), // vectors of a thread in a chunk
+    Steps = divUp(RowsOut * PerRow, 128)     // and of all that a rank finishes
   };
-  static_assert(sizeof(T) == 2 && C::P % 64 == 0 && Phases <= 4 && NI <= 32 && Groups <= 32, "shape of a tile of boxes");
+  static_assert(C::P % BK == 0 && Phases <= 4 && NI <= 32 && Groups <= 32, "shape of a tile of boxes");
   static_assert(!C::Halo || BX == 8, "a row of a box with a border is one group of pixels");
   static_assert(AStages >= 2 && BStages >= (C::ResidentB ? (int)TileTaps : 2), "a place is free when the next one is multiplied");
+  static_assert(Split == 1 || Turns == 1, "a cluster computes one tile");
   static_assert(N % V == 0 && 64 % V == 0, "tile does not divide into epilogue vectors");
   static_assert((int)C::SharedBytes >= (int)Bytes, "SharedBytes is smaller than the tile needs");
 
@@ -138,10 +151,11 @@ template <class S> struct BoxRings {
 };
 
 /// Calls load(block, phaseY, phaseX, firstY, firstX), then tap(block, tap, down, right) for each tap of that load, in the order
-/// of the rings: 64 channels after the other, each box with all taps that meet it.
-template <class C, class S, class Load, class Tap> __device__ __forceinline__ void forTaps(const Load &load, const Tap &tap) {
+/// of the rings: a line of channels after the other, from `first` on, each box with all taps that meet it.
+template <class C, class S, class Load, class Tap>
+__device__ __forceinline__ void forTaps(int first, const Load &load, const Tap &tap) {
 #pragma unroll 1
-  for (int block = 0; block < S::Blocks; ++block)
+  for (int block = first; block < first + S::Slice; ++block)
 #pragma unroll 1
     for (int py = 0; py < S::TapsY::Phases; ++py)
 #pragma unroll 1
@@ -167,12 +181,13 @@ template <class C, class S> struct BoxFeeder {
   const PhaseMaps &images;
   const TensorMap &filter;
   BoxRings<S> rings;
+  int first; ///< line of channels
 
   __device__ __forceinline__ void loadB(int stage, int block, int tap, int n0) const {
 #pragma unroll
-    for (int part = 0; part < S::WN; ++part) {
-      int n = n0 + part * 64;
-      copyBox(rings.placeB(stage) + part * 8192, filter, n % C::P, block * 64, tap, n / C::P, rings.fullB(stage));
+    for (int part = 0; part < S::BN / S::BK; ++part) {
+      int n = n0 + part * S::BK;
+      copyBox(rings.placeB(stage) + part * (S::BK * 128), filter, n % C::P, block * S::BK, tap, n / C::P, rings.fullB(stage));
     }
   }
   __device__ __forceinline__ void loadA(int stage, int tileM, int block, int py, int px, int iy, int ix) const {
@@ -181,28 +196,30 @@ template <class C, class S> struct BoxFeeder {
 #pragma unroll
     for (int g = 0; g < S::Boxes; ++g) {
       typename S::Place at = S::place(tileM, g);
-      copyBox(rings.placeA(stage) + g * S::BoxSpan, map, block * 64, at.x + left, at.y + top, at.image, rings.fullA(stage));
+      copyBox(rings.placeA(stage) + g * S::BoxSpan, map, block * S::BK, at.x + left, at.y + top, at.image, rings.fullA(stage));
     }
   }
 
   /// The filter of the first tile, as far as it finds room; may run before the wait.
   __device__ __forceinline__ void start(int n0) const {
     int taken = 0;
-    forTaps<C, S>([](int, int, int, int, int) {},
-                  [&](int block, int tap, int, bool) {
-                    if (taken < S::BStages) {
-                      barrierExpect(rings.fullB(taken), S::BBytes);
-                      loadB(taken, block, tap, n0);
-                    }
-                    ++taken;
-                  });
+    forTaps<C, S>(
+        first, [](int, int, int, int, int) {},
+        [&](int block, int tap, int, bool) {
+          if (taken < S::BStages) {
+            barrierExpect(rings.fullB(taken), S::BBytes);
+            loadB(taken, block, tap, n0);
+          }
+          ++taken;
+        });
   }
   __device__ __forceinline__ void run() const {
     int a = 0, b = 0;
 #pragma unroll 1
-    for (int tile = blockIdx.x; tile < S::Tiles; tile += gridDim.x) {
+    for (int tile = blockIdx.x / S::Split; tile < S::Tiles; tile += gridDim.x / S::Split) {
       int n0 = tile % S::TilesN * S::BN, tileM = tile / S::TilesN;
       forTaps<C, S>(
+          first,
           [&](int block, int py, int px, int iy, int ix) {
             int stage = a % S::AStages;
             if (a >= S::AStages)
@@ -229,11 +246,50 @@ template <class C, class S> struct BoxFeeder {
 template <class C, class S, class Epilogue> struct BoxConsumer {
   using T = typename C::Element;
   using E = Early<Epilogue>;
-  enum { Ahead = least(S::Chunks, 4) }; // chunks whose inputs are asked for before they are used: what registers hold
+  // Chunks whose inputs are asked for before they are used: what registers hold.
+  enum { Ahead = least(S::Chunks, 8 / (int)sizeof(T)) };
   const Epilogue &epilogue;
   BoxRings<S> rings;
   float *sums; // of this warpgroup
-  int group, wn, thread;
+  int group, wn, thread, rank;
+
+  /// Products of one line of channels of a tap. Calls release when the products before these are done.
+  template <class Release>
+  __device__ __forceinline__ void multiplyLine(float (&acc)[S::Boxes][S::NI][4], unsigned pixels, unsigned filter,
+                                               const Release &release) const {
+    auto pixelsAt = [&](int g, int k) { return wideDescriptor(pixels + g * S::BoxSpan + k * 32, 16, S::GroupStride, 128); };
+    if constexpr (sizeof(T) == 2) {
+      wideFence();
+#pragma unroll
+      for (int k = 0; k < S::KSteps; ++k)
+#pragma unroll
+        for (int g = 0; g < S::Boxes; ++g)
+          WideMma<T, S::NI, 1, 0>::run(acc[g], wideDescriptor(filter + k * 2048, 16, 1024, 128), pixelsAt(g, k));
+      wideCommit();
+      wideWait<1>();
+      release();
+    } else {
+      // One set of registers is loaded while the other is multiplied, as in multiplyStages.
+      constexpr int Group = S::KSteps / 2;
+      unsigned fragments[2][Group][4];
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+#pragma unroll
+        for (int i = 0; i < Group; ++i)
+          loadFragment<S>(fragments[half][i], filter, (half * Group + i) * S::KS);
+        wideFence();
+#pragma unroll
+        for (int i = 0; i < Group; ++i)
+#pragma unroll
+          for (int g = 0; g < S::Boxes; ++g)
+            WideMma<float, S::NI, 0, 0>::run(acc[g], fragments[half][i], pixelsAt(g, half * Group + i));
+        wideCommit();
+        wideWait<1>();
+        if (half == 0)
+          release();
+      }
+    }
+  }
 
   /// Sums over all taps and channels of the tile with this number (of those that this block computes).
   __device__ __forceinline__ void multiply(float (&acc)[S::Boxes][S::NI][4], int number) const {
@@ -252,6 +308,7 @@ template <class C, class S, class Epilogue> struct BoxConsumer {
     if (S::Turns > 1 && number > 0)
       barrierWait(rings.turn(set), (number / S::Turns - (set == 0 ? 1 : 0)) & 1);
     forTaps<C, S>(
+        rank * S::Slice,
         [&](int, int, int, int, int) {
           stageA = a % S::AStages;
           barrierWait(rings.fullA(stageA), a / S::AStages & 1);
@@ -261,16 +318,7 @@ template <class C, class S, class Epilogue> struct BoxConsumer {
           int stageB = b % S::BStages;
           barrierWait(rings.fullB(stageB), C::ResidentB ? 0 : b / S::BStages & 1);
           unsigned pixels = rings.placeA(stageA) + offset, filter = rings.placeB(stageB) + wn * 8192;
-          wideFence();
-#pragma unroll
-          for (int k = 0; k < S::KSteps; ++k)
-#pragma unroll
-            for (int g = 0; g < S::Boxes; ++g)
-              WideMma<T, S::NI, 1, 0>::run(acc[g], wideDescriptor(filter + k * 2048, 16, 1024, 128),
-                                           wideDescriptor(pixels + g * S::BoxSpan + k * 32, 16, S::GroupStride, 128));
-          wideCommit();
-          wideWait<1>(); // the products before these are done: their places are free
-          release();
+          multiplyLine(acc, pixels, filter, release);
           doneB = stageB;
           if (isLast)
             doneA = stageA;
@@ -284,23 +332,24 @@ template <class C, class S, class Epilogue> struct BoxConsumer {
     release();
   }
 
-  /// Which vector of the result this thread has in a pass over a chunk; false where it is none.
-  __device__ __forceinline__ bool locate(int tileM, int n0, int chunk, int pass, int &b, int &pixel, int &n) const {
-    int i = pass * 128 + thread, row = i / S::PerRow, q = chunk * S::ChunkGroups + row / 8;
+  /// Which vector of the result is the i-th of the tile's rows from `firstRow` on, of which there are `rows`; false where it is
+  /// none.
+  __device__ __forceinline__ bool locate(int tileM, int n0, int firstRow, int rows, int i, int &b, int &pixel, int &n) const {
+    int row = firstRow + i / S::PerRow, q = row / 8;
     int g = S::Boxes == 1 ? 0 : q / S::NI, slot = (q - g * S::NI) * 8 + row % 8;
     typename S::Place at = S::place(tileM, g);
     int x = at.x + slot % S::BX, y = at.y + slot / S::BX;
     n = n0 + wn * 64 + i % S::PerRow * S::V;
     b = C::Flat ? x / (C::OH * C::OW) : at.image;
     pixel = C::Flat ? x % (C::OH * C::OW) : y * S::OW + x;
-    return row < S::ChunkRows && q < S::Groups && slot < S::BX * S::BY && x < S::OW && y < S::OH && at.image < S::Images &&
+    return i < rows * S::PerRow && q < S::Groups && slot < S::BX * S::BY && x < S::OW && y < S::OH && at.image < S::Images &&
            n < S::N;
   }
   template <class Part> __device__ __forceinline__ void load(int tileM, int n0, int chunk, Part *to) const {
 #pragma unroll
     for (int pass = 0; pass < S::Passes; ++pass) {
       int b, pixel, n;
-      if (locate(tileM, n0, chunk, pass, b, pixel, n))
+      if (locate(tileM, n0, chunk * S::ChunkRows, S::ChunkRows, pass * 128 + thread, b, pixel, n))
         E::load(epilogue, b, pixel, n, to[pass]);
     }
   }
@@ -316,7 +365,8 @@ template <class C, class S, class Epilogue> struct BoxConsumer {
     float acc[S::Boxes][S::NI][4] = {};
     multiply(acc, number);
     int lane = thread & 31;
-    float *mine = sums + thread / 32 * 16 + lane / 4 + lane % 4 * 2 * S::LdR;
+    int column = columnOf<T>(thread / 32, lane / 4), next = columnOf<T>(thread / 32, 8 + lane / 4);
+    float *mine = sums + lane % 4 * 2 * S::LdR;
 #pragma unroll
     for (int chunk = 0; chunk < S::Chunks; ++chunk) {
       asm volatile("" : "+r"(tileM)); // places are computed when they are used, not kept
@@ -329,14 +379,14 @@ template <class C, class S, class Epilogue> struct BoxConsumer {
         if (q < S::Groups)
 #pragma unroll
           for (int e = 0; e < 4; ++e)
-            mine[half + (j * 8 + (e & 1)) * S::LdR + (e >> 1) * 8] = acc[q / S::NI][q % S::NI][e];
+            mine[half + (j * 8 + (e & 1)) * S::LdR + (e < 2 ? column : next)] = acc[q / S::NI][q % S::NI][e];
       }
       meetGroup(); // the other half was read before the last meeting
 #pragma unroll
       for (int pass = 0; pass < S::Passes; ++pass) {
         int b, pixel, n, i = pass * 128 + thread;
         float sum[S::V];
-        if (!locate(tileM, n0, chunk, pass, b, pixel, n))
+        if (!locate(tileM, n0, chunk * S::ChunkRows, S::ChunkRows, i, b, pixel, n))
           continue;
         loadRaw<S::V>(sum, sums + half + i / S::PerRow * S::LdR + i % S::PerRow * S::V);
         E::finish(epilogue, b, pixel, n, constants[pass], inputs[first + pass], sum);
@@ -347,6 +397,65 @@ template <class C, class S, class Epilogue> struct BoxConsumer {
     if (S::Chunks % 2 == 1)
       meetGroup(); // the next tile begins with the first half again
   }
+
+  /// This rank's part of all sums of the tile goes to the ranks that finish them.
+  __device__ __forceinline__ void sendSums(const float (&acc)[S::Boxes][S::NI][4], float *slot) const {
+    int lane = thread & 31, column = columnOf<T>(thread / 32, lane / 4), next = columnOf<T>(thread / 32, 8 + lane / 4);
+#pragma unroll
+    for (int q = 0; q < S::Groups; ++q)
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        slot[(q * 8 + lane % 4 * 2 + (e & 1)) * S::LdR + (e < 2 ? column : next)] = acc[q / S::NI][q % S::NI][e];
+    meetGroup();
+    clusterWait(); // all ranks run
+#pragma unroll 1
+    for (int i = thread; i < S::Groups * 8 * 16; i += 128) {
+      int row = i / 16, column = i % 16 * 4;
+      float4 sum = *reinterpret_cast<const float4 *>(slot + row * S::LdR + column);
+      unsigned local =
+          rings.base + S::SumOffset + wn * S::PartBytes + ((rank * S::RowsOut + row % S::RowsOut) * S::LdR + column) * 4;
+      storeCluster4(clusterAddress(local, row / S::RowsOut), sum.x, sum.y, sum.z, sum.w);
+    }
+    clusterArrive();
+    clusterWait();
+  }
+
+  /// One tile by all ranks of a cluster: each sums its lines of channels, and finishes its rows.
+  __device__ __forceinline__ void computeShared(int tile, unsigned char *shared) const {
+    int n0 = tile % S::TilesN * S::BN, tileM = tile / S::TilesN, firstRow = rank * S::RowsOut;
+    typename E::Constants constants[S::Steps];
+    typename E::Inputs inputs[S::Steps];
+#pragma unroll
+    for (int step = 0; step < S::Steps; ++step) {
+      int b, pixel, n;
+      if (locate(tileM, n0, firstRow, S::RowsOut, step * 128 + thread, b, pixel, n)) {
+        E::load(epilogue, b, pixel, n, constants[step]);
+        E::load(epilogue, b, pixel, n, inputs[step]);
+      }
+    }
+    float acc[S::Boxes][S::NI][4] = {};
+    multiply(acc, 0);
+    if constexpr (C::Trigger == 2)
+      launchDependents();
+    consumersMeet<S::Consumers>(); // all have read the rings, whose memory takes the sums now
+    sendSums(acc, reinterpret_cast<float *>(shared) + wn * (S::PartBytes / 4));
+#pragma unroll
+    for (int step = 0; step < S::Steps; ++step) {
+      int b, pixel, n, i = step * 128 + thread;
+      float sum[S::V] = {};
+      if (!locate(tileM, n0, firstRow, S::RowsOut, i, b, pixel, n))
+        continue;
+#pragma unroll
+      for (int part = 0; part < S::Split; ++part) {
+        float more[S::V];
+        loadRaw<S::V>(more, sums + (part * S::RowsOut + i / S::PerRow) * S::LdR + i % S::PerRow * S::V);
+#pragma unroll
+        for (int v = 0; v < S::V; ++v)
+          sum[v] += more[v];
+      }
+      E::finish(epilogue, b, pixel, n, constants[step], inputs[step], sum);
+    }
+  }
 };
 
 /// acc[b, pixel, f] of the convolution of x with the filter; calls the epilogue once for each V filters of a pixel.
@@ -355,7 +464,8 @@ __device__ __forceinline__ void convBoxes(const PhaseMaps &images, const TensorM
   using S = BoxTile<C>;
   unsigned char *shared = sharedBase();
   BoxRings<S> rings{sharedAddress(shared)};
-  BoxFeeder<C, S> feeder{images, filter, rings};
+  int rank = S::Split == 1 ? 0 : blockIdx.x % S::Split, first = blockIdx.x / S::Split;
+  BoxFeeder<C, S> feeder{images, filter, rings, rank * S::Slice};
   int warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
   bool feeds = threadIdx.x == S::Consumers;
   if constexpr (C::Trigger == 0)
@@ -377,28 +487,40 @@ __device__ __forceinline__ void convBoxes(const PhaseMaps &images, const TensorM
       barrierInit(rings.turn(set), S::Set / 32);
     barrierInitDone();
     if constexpr (C::WeightsConstant)
-      feeder.start(blockIdx.x % S::TilesN * S::BN);
+      feeder.start(first % S::TilesN * S::BN);
   }
   __syncthreads();
+  if constexpr (S::Split > 1)
+    clusterArriveRelaxed();
   wait();
   if constexpr (C::Trigger == 1)
     launchDependents();
   if (warp == S::Consumers / 32) {
     if (feeds) {
       if constexpr (!C::WeightsConstant)
-        feeder.start(blockIdx.x % S::TilesN * S::BN);
+        feeder.start(first % S::TilesN * S::BN);
       feeder.run();
     }
     __syncwarp();
+    if constexpr (S::Split > 1) { // a barrier of a cluster counts all its threads
+      clusterWait();
+      clusterArrive();
+      clusterWait();
+    }
   } else {
-    int group = warp / 4;
+    int group = warp / 4, sumBytes = S::Split > 1 ? S::PartBytes : 2 * S::ChunkBytes;
     BoxConsumer<C, S, Epilogue> consumer{
-        epilogue, rings,         reinterpret_cast<float *>(shared + S::SumOffset) + group * (2 * S::ChunkBytes / 4),
-        group,    group % S::WN, (int)threadIdx.x % 128};
-    int number = group / S::WN;
+        epilogue, rings,         reinterpret_cast<float *>(shared + S::SumOffset) + group * (sumBytes / 4),
+        group,    group % S::WN, (int)threadIdx.x % 128,
+        rank};
+    if constexpr (S::Split > 1)
+      consumer.computeShared(first, shared);
+    else {
+      int number = group / S::WN;
 #pragma unroll 1
-    for (int tile = blockIdx.x + number * gridDim.x; tile < S::Tiles; tile += S::Turns * gridDim.x, number += S::Turns)
-      consumer.compute(tile, number);
+      for (int tile = blockIdx.x + number * gridDim.x; tile < S::Tiles; tile += S::Turns * gridDim.x, number += S::Turns)
+        consumer.compute(tile, number);
+    }
   }
   if constexpr (C::Trigger == 2)
     launchDependents();
