@@ -52,6 +52,17 @@ REFUSED = {
     "less output than input": (one(N("ConvTranspose", ["x", "w"], ["y"], name="n", output_shape=[10, 8], strides=[3, 2]), {"x": (1, 1, 930, 3), "w": (1, 840, 3, 3)}),
                                ["ConvTranspose node 'n'", "has 0 spatial dimensions, expected 2", "output_shape"]),
     "filters of other channels": (one(N("Conv", ["x", "w"], ["y"], name="n"), {"x": (1, 1, 4, 4), "w": (1, 5, 1, 1)}), ["Conv node 'n'", "channels"]),
+    **{f"bias of shape {list(shape)} below a norm": (
+        harness.make_model([N("Conv", ["x", "w", "b"], ["c"], name="n"), N("BatchNormalization", ["c", *"stmv"], ["y"])], {"x": (F32, (1, 3, 4, 4))}, {"y": (F32, None)},
+                           {"w": np.ones((8, 3, 1, 1), np.float32), "b": np.ones(shape, np.float32), **{name: np.ones(8, np.float32) for name in "stmv"}}),
+        ["Conv node 'n'", reason]) for shape, reason in (((2, 32), "operand 2 has rank 2, expected 1"), ((1,), "bias has 1 elements, expected one for each of 8 filters"))},
+    **{f"bias of 3 elements of {node.op_type}": (one(node, inputs), [f"{node.op_type} node 'n'", "bias has 3 elements, expected one for each of 8 filters"]) for node, inputs in (
+        (N("ConvTranspose", ["x", "w", "b"], ["y"], name="n"), {"x": (1, 4, 3, 3), "w": (4, 8, 1, 1), "b": (3,)}),
+        (N("DeformConv", ["x", "w", "o", "b"], ["y"], name="n", kernel_shape=[1, 1]), {"x": (1, 4, 3, 3), "w": (8, 4, 1, 1), "o": (1, 2, 3, 3), "b": (3,)}))},
+    "bias of 3 elements of QLinearConv": (
+        harness.make_model([N("QLinearConv", ["x", "s", "z", "w", "s", "z", "s", "z", "b"], ["y"], name="n")], {"x": (TensorProto.UINT8, (1, 4, 3, 3)), "b": (I32, (3,))},
+                           {"y": (TensorProto.UINT8, None)}, {"s": np.float32(1), "z": np.uint8(0), "w": np.ones((8, 4, 1, 1), np.uint8)}),
+        ["QLinearConv node 'n'", "bias has 3 elements"]),
     "quantized filters of other channels": (
         harness.make_model([N("QLinearConv", ["x", "s", "z", "w", "s", "z", "s", "z"], ["y"], name="n")],
                            {"x": (TensorProto.UINT8, (1, 1, 4, 4)), "w": (TensorProto.UINT8, (1, 2**31 - 1, 1, 1))}, {"y": (TensorProto.UINT8, None)},

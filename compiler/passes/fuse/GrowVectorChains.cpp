@@ -21,9 +21,9 @@ namespace {
 constexpr int64_t mostImages = 16;
 /// Weights that the blocks of a cluster hold, about; more are streamed faster by the whole machine.
 constexpr int64_t mostWeightBytes = int64_t(2) << 20;
-/// Weights of one product. A head of 440 rows and 1000 columns in a chain took 6.2 us on an H200, one of 768 rows 30 us (its share of the weights does not
-/// fit in shared memory); with a kernel of its own such a product takes 1.5 to 3 us, the mean in front of it 1. The largest of
-/// mobilenet_v3_large, 960 by 240, gains.
+/// Weights of one product. A head of 440 rows and 1000 columns in a chain took 6.2 us on an H200, one of 768 rows 30 us (its
+/// share of the weights does not fit in shared memory); with a kernel of its own such a product takes 1.5 to 3 us, the mean in
+/// front of it 1. The largest of mobilenet_v3_large, 960 by 240, gains.
 constexpr int64_t mostProductWeights = int64_t(1) << 18;
 /// Elements of all vectors that stages read and give, and of those that products give: each block has room for them as f32, and
 /// the latter for a part of each block of the cluster.

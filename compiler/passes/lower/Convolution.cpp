@@ -308,7 +308,8 @@ LogicalResult convOp(Node &n) {
   if (failed(window))
     return failure();
   int64_t groups = n.op.getI64("group", 1);
-  if (failed(checkGroups(n, groups, n.inShape(0)[1], n.inShape(1)[0], n.inShape(1)[1])))
+  int64_t filters = n.inShape(1)[0];
+  if (failed(checkGroups(n, groups, n.inShape(0)[1], filters, n.inShape(1)[1])) || failed(checkBias(n, 2, filters)))
     return failure();
   return n.result(convolve(n, {n.in(0), n.in(1), n.in(2), *window, groups}, n.outElement()));
 }
@@ -377,6 +378,8 @@ LogicalResult convInteger(Node &n) {
 }
 
 LogicalResult qLinearConv(Node &n) {
+  if (n.inRank(3) > 0 && failed(checkBias(n, 8, n.inShape(3)[0])))
+    return failure();
   FailureOr<Value> acc = integerConvolution(n, 0, 3, 2, 5, n.in(8));
   if (failed(acc))
     return failure();
@@ -451,7 +454,8 @@ LogicalResult convTranspose(Node &n) {
   if (failed(given))
     return failure();
   int64_t groups = n.op.getI64("group", 1), filters = n.inShape(1)[1] * groups;
-  if (failed(checkGroups(n, groups, n.inShape(0)[1], filters, n.inShape(1)[0] / std::max<int64_t>(groups, 1))))
+  if (failed(checkGroups(n, groups, n.inShape(0)[1], filters, n.inShape(1)[0] / std::max<int64_t>(groups, 1))) ||
+      failed(checkBias(n, 2, filters)))
     return failure();
   Window w = *given;
   size_t rank = w.rank();

@@ -106,6 +106,8 @@ LogicalResult deformConv(Node &n) {
       n.inShape(1)[1] != channels / groups)
     return n.fail("group is " + Twine(groups) + " and offset_group " + Twine(offsetGroups) + ", which do not fit " +
                   Twine(channels) + " channels and " + Twine(filters) + " filters");
+  if (failed(checkBias(n, 3, filters)))
+    return failure();
   int64_t points = offsetGroups * numElements(w->kernel);
   bool fits = n.inShape(2)[1] == points * rank && n.inShape(2).drop_front(2) == n.outShape().drop_front(2);
   Shape maskShape(n.inShape(2));

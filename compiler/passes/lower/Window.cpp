@@ -15,6 +15,13 @@ static void samePadding(Window &w, bool upper) {
   }
 }
 
+LogicalResult checkBias(Node &n, int i, int64_t filters) {
+  if (!n.has(i) || n.inShape(i) == ArrayRef<int64_t>(filters))
+    return success();
+  return n.fail("bias has " + Twine(numElements(n.inShape(i))) + " elements, expected one for each of " + Twine(filters) +
+                " filters");
+}
+
 FailureOr<Window> readWindow(Node &n, ArrayRef<int64_t> kernel, ArrayRef<int64_t> spatialIn, ArrayRef<int64_t> spatialOut) {
   size_t rank = spatialIn.size();
   Shape ones(rank, 1), zeros(2 * rank, 0);

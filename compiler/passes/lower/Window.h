@@ -22,6 +22,9 @@ struct Window {
 mlir::FailureOr<Window> readWindow(Node &n, llvm::ArrayRef<int64_t> kernel, llvm::ArrayRef<int64_t> spatialIn,
                                    llvm::ArrayRef<int64_t> spatialOut);
 
+/// Fails unless input `i`, when there is one, is a vector with an element for each filter.
+llvm::LogicalResult checkBias(Node &n, int i, int64_t filters);
+
 /// The input padded with a scalar so that every window lies inside it; `leading` dimensions come before the spatial ones.
 mlir::Value padWindow(Node &n, mlir::Value v, const Window &window, size_t leading, mlir::Value scalar);
 

@@ -24,11 +24,17 @@ struct FoldBatchNormIntoConv : RewritePattern {
     onnx::OnnxOp conv(producing);
     RankedTensorType weightType = conv.inputType(1);
     auto element = weightType ? dyn_cast<FloatType>(weightType.getElementType()) : FloatType();
-    if (!element || !weightType.hasStaticShape() || !onnx::getConstant(conv.input(1)) ||
-        (conv.hasInput(2) && !onnx::getConstant(conv.input(2))))
+    if (!element || !weightType.hasStaticShape() || weightType.getRank() == 0 || !onnx::getConstant(conv.input(1)))
+      return failure();
+    // Nothing has checked the bias yet: one of another shape is an error of the Conv, which its lowering reports.
+    auto isVector = [&](const onnx::OnnxOp &of, int input) {
+      return onnx::getConstant(of.input(input)) &&
+             of.inputType(input) == RankedTensorType::get({weightType.getDimSize(0)}, element);
+    };
+    if (conv.hasInput(2) && !isVector(conv, 2))
       return failure();
     for (int i = 1; i < 5; ++i)
-      if (!onnx::getConstant(norm.input(i)) || norm.inputType(i) != RankedTensorType::get({weightType.getDimSize(0)}, element))
+      if (!isVector(norm, i))
         return failure();
 
     Location loc = rewriter.getFusedLoc({producing->getLoc(), op->getLoc()});
@@ -40,6 +46,8 @@ struct FoldBatchNormIntoConv : RewritePattern {
     Value weight = make("Mul", {conv.input(1), reshape(rewriter, loc, scale, column)});
     Value shift = conv.hasInput(2) ? make("Sub", {conv.input(2), norm.input(3)}) : make("Neg", norm.input(3));
     Value bias = make("Add", {make("Mul", {shift, scale}), norm.input(2)});
+    if (!weight || !bias)
+      return failure();
     Operation *folded =
         onnx::createOp(rewriter, loc, "Conv", op->getResultTypes(), {conv.input(0), weight, bias}, producing->getAttrs());
     rewriter.replaceOp(op, folded);
