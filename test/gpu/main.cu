@@ -4,6 +4,7 @@
 
 void checkGemm();
 void checkMapped();
+void checkStatistics();
 void checkConv();
 void checkBoxes();
 void checkAttention();
@@ -21,6 +22,7 @@ int main(int argc, char **argv) {
   if (check) {
     checkGemm();
     checkMapped();
+    checkStatistics();
     checkConv();
     checkBoxes();
     checkAttention();

@@ -1,6 +1,8 @@
 //===- Contraction.cpp - the register tile of matmul and convolution ------===//
 #include "compiler/codegen/cpu/Contraction.h"
 
+#include "compiler/dialect/kern/RowNorm.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -98,7 +100,7 @@ FailureOr<Epilogue> Epilogue::create(KernelFunction &kernel, Operation *anchor, 
   epilogue.rows = epilogue.columns == 0 ? 0 : type.getNumElements() / epilogue.columns;
   epilogue.split = interleavedParts(anchor->getResult(0));
   for (auto [number, result] : llvm::enumerate(kernel.results())) {
-    if (!kern::dependsOn(result, anchor))
+    if (!kern::dependsOn(result, anchor) || result.getDefiningOp<kern::RowStatisticsOp>())
       continue;
     if (cast<RankedTensorType>(result.getType()).getNumElements() * epilogue.split.count != type.getNumElements())
       return failure();
@@ -106,8 +108,88 @@ FailureOr<Epilogue> Epilogue::create(KernelFunction &kernel, Operation *anchor, 
   }
   if (tile.columns() % epilogue.split.count != 0)
     return failure();
+  for (auto op : kernel.body().getOps<kern::RowStatisticsOp>()) {
+    std::optional<StoredStatistics> stored = epilogue.storedStatistics(op);
+    auto matmul = dyn_cast<kern::MatmulOp>(anchor);
+    if (!stored || !matmul || !kern::canStoreStatistics(matmul))
+      return failure();
+    epilogue.statistics.push_back(*stored);
+  }
   epilogue.buffer = kernel.scratch(kernel.builder.getF32Type(), tile.rows * tile.columns());
   return epilogue;
+}
+
+std::optional<Epilogue::StoredStatistics> Epilogue::storedStatistics(kern::RowStatisticsOp op) {
+  auto withoutReshapes = [](Value value) {
+    while (isa_and_nonnull<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(value.getDefiningOp()))
+      value = value.getDefiningOp()->getOperand(0);
+    return value;
+  };
+  ValueRange yields = kernel.results();
+  auto rows = llvm::find_if(yields, [&](Value v) { return withoutReshapes(v) == withoutReshapes(op.getInput()); });
+  auto means = llvm::find(yields, op.getMeans()), squares = llvm::find(yields, op.getSquares());
+  if (llvm::is_contained({rows, means, squares}, yields.end()) ||
+      cast<RankedTensorType>(op.getInput().getType()).getShape().back() != columns)
+    return std::nullopt;
+  auto position = [&](auto it) { return static_cast<unsigned>(std::distance(yields.begin(), it)); };
+  return StoredStatistics{position(rows), position(means), position(squares)};
+}
+
+LogicalResult Epilogue::emitStatistics(Value firstRow, Value endRow, Value part) {
+  constexpr int64_t width = kern::RowStatisticsOp::width;
+  Location loc = kernel.loc;
+  OpBuilder &builder = kernel.builder;
+  IndexMath &math = kernel.math();
+  VectorType type = vectorType(kernel, tile, builder.getF32Type());
+  auto constant = [&](float x) -> Value { return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(x)); };
+  for (const StoredStatistics &stored : statistics) {
+    Value buffer = kernel.output(stored.rows);
+    Type element = cast<MemRefType>(buffer.getType()).getElementType();
+    LogicalResult done = kernel.loop(firstRow, endRow, 1, [&](Value row) {
+      Value from = math.add(loc, math.mul(loc, row, columns), math.mul(loc, part, width));
+      SmallVector<Value> x;
+      for (int64_t at = 0; at < width; at += tile.lanes) {
+        Value loaded = vector::LoadOp::create(builder, loc, vectorType(kernel, tile, element), buffer, math.add(loc, from, at));
+        x.push_back(element.isF32() ? loaded : arith::ExtFOp::create(builder, loc, type, loaded).getResult());
+      }
+      auto sum = [&](auto &&term) -> Value {
+        Value total = term(x[0]);
+        for (Value more : ArrayRef(x).drop_front())
+          total = arith::AddFOp::create(builder, loc, total, term(more));
+        return vector::ReductionOp::create(builder, loc, vector::CombiningKind::ADD, total);
+      };
+      Value mean = arith::MulFOp::create(builder, loc, sum([](Value v) { return v; }), constant(1.f / width));
+      Value center = vector::BroadcastOp::create(builder, loc, type, mean);
+      Value squares = sum([&](Value v) -> Value {
+        Value distance = arith::SubFOp::create(builder, loc, v, center);
+        return arith::MulFOp::create(builder, loc, distance, distance);
+      });
+      Value to = math.add(loc, math.mul(loc, row, columns / width), part);
+      memref::StoreOp::create(builder, loc, mean, kernel.output(stored.means), to);
+      memref::StoreOp::create(builder, loc, squares, kernel.output(stored.squares), to);
+      return success();
+    });
+    if (failed(done))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult Epilogue::bindRow(ArrayRef<Value> row) {
+  for (auto generic : kernel.body().getOps<linalg::GenericOp>())
+    for (Value input : generic.getDpsInputs()) {
+      auto type = dyn_cast<RankedTensorType>(input.getType());
+      Value source = input;
+      while (isa_and_nonnull<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(source.getDefiningOp()))
+        source = source.getDefiningOp()->getOperand(0);
+      if (!type || type.getRank() != static_cast<int64_t>(row.size()) || !source.getDefiningOp<kern::MergeStatisticsOp>())
+        continue;
+      Value element = kernel.emitter.emit(input, row);
+      if (!element)
+        return failure();
+      kernel.emitter.bindElement(input, row, element);
+    }
+  return success();
 }
 
 LogicalResult Epilogue::emit(ArrayRef<Value> accumulators, Value firstRow, Value firstColumn) {
@@ -136,7 +218,11 @@ LogicalResult Epilogue::emitColumns(Value firstRow, Value firstColumn, Value cou
   SmallVector<int64_t> domain(cast<RankedTensorType>(anchor->getResult(0).getType()).getShape());
   domain.back() /= split.count;
   Value zero = kernel.constant(0), first = math.div(loc, firstColumn, split.count);
-  return kernel.loop(zero, kernel.constant(tile.rows), 1, [&](Value row) {
+  return kernel.loop(zero, kernel.constant(tile.rows), 1, [&](Value row) -> LogicalResult {
+    SmallVector<Value> outer =
+        math.delinearize(loc, math.add(loc, firstRow, math.mul(loc, row, rowStep)), ArrayRef(domain).drop_back());
+    if (failed(bindRow(outer)))
+      return failure();
     return kernel.loop(zero, math.div(loc, count, split.count), 1, [&](Value column) -> LogicalResult {
       Value place = math.add(loc, math.mul(loc, row, tile.columns()), math.mul(loc, column, split.count));
       auto accumulator = [&](int64_t number) {
@@ -146,8 +232,7 @@ LogicalResult Epilogue::emitColumns(Value firstRow, Value firstColumn, Value cou
         kernel.emitter.bindScalar(anchor->getResult(0), accumulator(0));
       for (const InterleavedParts::Part &part : split.parts)
         kernel.emitter.bindScalar(part.value, accumulator(part.number));
-      SmallVector<Value> indices =
-          math.delinearize(loc, math.add(loc, firstRow, math.mul(loc, row, rowStep)), ArrayRef(domain).drop_back());
+      SmallVector<Value> indices(outer);
       indices.push_back(math.add(loc, first, column));
       for (unsigned number : results) {
         Value result = kernel.results()[number];

@@ -51,6 +51,9 @@ public:
   /// start at multiples of their width.
   mlir::LogicalResult emit(llvm::ArrayRef<mlir::Value> accumulators, mlir::Value firstRow, mlir::Value firstColumn);
 
+  /// Stores the statistics of rows [firstRow, endRow), whose columns from `part * RowStatisticsOp::width` on are stored.
+  mlir::LogicalResult emitStatistics(mlir::Value firstRow, mlir::Value endRow, mlir::Value part);
+
   /// Distance between the rows of a tile in rows of the result.
   int64_t rowStep = 1;
   /// Every tile lies inside of the result, wherever it starts.
@@ -59,6 +62,13 @@ public:
 private:
   Epilogue(KernelFunction &kernel, mlir::Operation *anchor, const MicroTile &tile) : kernel(kernel), anchor(anchor), tile(tile) {}
   mlir::LogicalResult emitColumns(mlir::Value firstRow, mlir::Value firstColumn, mlir::Value count);
+  /// Binds what is the same for a whole row, so that it is computed once for each.
+  mlir::LogicalResult bindRow(llvm::ArrayRef<mlir::Value> row);
+  /// The positions of `op`'s rows and results among the results; nothing where its rows are not stored as they are.
+  struct StoredStatistics {
+    unsigned rows, means, squares;
+  };
+  std::optional<StoredStatistics> storedStatistics(kern::RowStatisticsOp op);
 
   KernelFunction &kernel;
   mlir::Operation *anchor;
@@ -66,6 +76,7 @@ private:
   int64_t rows = 0, columns = 0;
   InterleavedParts split; ///< what follows reads the result in these parts
   llvm::SmallVector<unsigned> results;
+  llvm::SmallVector<StoredStatistics, 1> statistics;
   mlir::Value buffer;
 };
 

@@ -101,7 +101,7 @@ private:
     return kernel.loop(panelBegin, panelEnd, 1, [&](Value panelIndex) {
       // A panel wider than the tile (few vector registers) is walked in strips.
       Value width = stripEnd(kernel, panelIndex, panel, tile.columns(), n);
-      return kernel.loop(kernel.constant(0), width, tile.columns(), [&](Value strip) -> LogicalResult {
+      LogicalResult done = kernel.loop(kernel.constant(0), width, tile.columns(), [&](Value strip) -> LogicalResult {
         Value column = math.add(loc, math.mul(loc, panelIndex, panel), strip);
         FailureOr<PanelSource> source = panelSource(batch, panelIndex, strip, column);
         if (failed(source))
@@ -109,6 +109,9 @@ private:
         return forEachTile(kernel, rowBegin, rowEnd, tile.rows,
                            [&](Value row) { return emitTile(batch, rowsBase, rowBegin, row, column, *source); });
       });
+      Value before = math.mul(loc, batch, m);
+      return failed(done) ? failure()
+                          : epilogue->emitStatistics(math.add(loc, before, rowBegin), math.add(loc, before, rowEnd), panelIndex);
     });
   }
 

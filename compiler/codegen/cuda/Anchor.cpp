@@ -150,6 +150,7 @@ LogicalResult AnchorPrinter::printMatmul(kern::MatmulOp op) {
   ArrayRef<int64_t> s = a->view.strides;
   int64_t sb = batch == 1 ? 0 : s[0];
   int vecA = a->vector(s[2], {sb, s[1]});
+  problem.rowBytes = epilogue.rowBytes, problem.wholeColumns = epilogue.wholeColumns;
   problem.isMappable =
       op.getPacked() && s[2] == 1 && isMappable(op.getLhs(), op.getMath(), *a, {sb, s[1]}, batch, shapeOf(op.getRhs())[2]);
   if (takesGemv(problem, m, arch))
@@ -325,6 +326,7 @@ LogicalResult AnchorPrinter::printConv(kern::ConvOp op) {
                      llvm::all_of(op.getPads(), isZero) && s[1] == s[2] * in[2];
   problem.isMappable = isPixelwise && isMappable(op.getInput(), op.getMath(), *x, {sb, s[2]}, in[0], panel);
   problem.boxes = boxProblemOf(op, *x);
+  problem.rowBytes = epilogue.rowBytes;
   TileChoice tile = chooseTile(problem, arch, name, tuning);
   if (tile.engine == Engine::Boxes) {
     printBoxes(op, *x, *filter, *problem.boxes, tile);

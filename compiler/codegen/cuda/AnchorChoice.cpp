@@ -31,7 +31,7 @@ static bool fitsShared(int64_t bytes, const LaunchPolicy &policy, CudaArch arch)
 
 int TileChoice::sharedBytes(const TileProblem &problem) const {
   if (engine == Engine::TensorMaps)
-    return mappedSharedBytes(*this, problem.bytes);
+    return mappedSharedBytes(*this, problem);
   if (engine == Engine::Boxes)
     return int(BoxGeometry(*this, *problem.boxes).sharedBytes);
   int a = bm * (bk * problem.bytes + 16);
@@ -101,7 +101,8 @@ static double tileTime(const TileChoice &t, double stage, int64_t blocks, int64_
 /// False for combinations of form and split that the templates or the machine do not have.
 static bool fitsForm(const TileForm &form, int split, const TileProblem &p, CudaArch arch) {
   bool hasWide = arch.major == 9 && arch.minor == 0;
-  if (form.bytes != p.bytes || (form.isWide && (!hasWide || p.m <= 16)) || (split > 1 && p.k / split < 128))
+  if (form.bytes != p.bytes || form.bn % p.wholeColumns != 0 || (form.isWide && (!hasWide || p.m <= 16)) ||
+      (split > 1 && p.k / split < 128))
     return false;
   return !p.isNarrow || (!form.isWide && (p.m < 64 || form.bm == 64));
 }

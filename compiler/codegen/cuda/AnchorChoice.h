@@ -35,6 +35,8 @@ struct TileProblem {
   bool isScaled = false;                          ///< A is multiplied by factors that lie in shared memory
   bool isMappable = false;                        ///< tensor maps can describe A and B
   int rowSums = 0;                                ///< sums of each row of A that are taken for its norm
+  int rowBytes = 0;                               ///< what the epilogue keeps of a row
+  int wholeColumns = 1;                           ///< columns that a tile has together
   std::optional<BoxProblem> boxes = std::nullopt; ///< of a convolution whose input tensor maps can describe
 };
 

@@ -1,6 +1,7 @@
 //===- CudaPrinter.cpp - scalar IR as CUDA C++ text -----------------------===//
 #include "compiler/codegen/cuda/CudaPrinter.h"
 
+#include "compiler/dialect/kern/Kern.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -106,6 +107,7 @@ LogicalResult CudaPrinter::printOp(Operation *op) {
           line() << "__syncthreads();\n";
         return success();
       })
+      .Case<kern::StoreStatisticsOp>([&](auto) { return printStoreStatistics(op); })
       .Case<gpu::ShuffleOp>([&](auto) { return printShuffle(op); })
       .Default([&](Operation *) -> LogicalResult {
         SmallVector<std::string> operands;
@@ -301,6 +303,16 @@ LogicalResult CudaPrinter::printVectorElements(Operation *op) {
   if (extract.getStaticPosition().size() != 1 || extract.hasDynamicPosition())
     return unsupported(op);
   names[extract] = nameOf(extract.getSource()) + ".v[" + std::to_string(extract.getStaticPosition()[0]) + "]";
+  return success();
+}
+
+LogicalResult CudaPrinter::printStoreStatistics(Operation *store) {
+  auto op = cast<kern::StoreStatisticsOp>(store);
+  std::string elements;
+  llvm::interleave(op.getElements(), [&](Value v) { elements += nameOf(v); }, [&] { elements += ", "; });
+  line() << "ogc::storeStatistics<" << kern::RowStatisticsOp::width << ", " << op.getElements().size() << ">("
+         << address(op.getMeans(), op.getPosition()) << ", " << address(op.getSquares(), op.getPosition()) << ", {" << elements
+         << "});\n";
   return success();
 }
 

@@ -53,6 +53,7 @@ private:
   llvm::LogicalResult printStore(mlir::Value value, mlir::Value buffer, mlir::ValueRange indices);
   llvm::LogicalResult printAlloca(mlir::Operation *op);
   llvm::LogicalResult printVectorElements(mlir::Operation *op);
+  llvm::LogicalResult printStoreStatistics(mlir::Operation *store);
   llvm::LogicalResult printShuffle(mlir::Operation *op);
 
   llvm::raw_ostream &line() { return os.indent(2 * indent); }

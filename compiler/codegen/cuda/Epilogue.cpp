@@ -5,6 +5,7 @@
 #include "compiler/codegen/cuda/Lanes.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -45,6 +46,31 @@ struct Domain {
 
 } // namespace
 
+/// Adds the element of the domain at `indices` to the statistics of its row.
+static LogicalResult emitStatistics(kern::RowStatisticsOp op, ArrayRef<Value> indices, ArrayRef<int64_t> shape, KernelBody &body,
+                                    bool &fits) {
+  Location loc = op.getLoc();
+  IndexMath &math = body.getEmitter().indices();
+  ValueRange yields = op->getBlock()->getTerminator()->getOperands();
+  auto means = llvm::find(yields, op.getMeans()), squares = llvm::find(yields, op.getSquares());
+  ArrayRef<int64_t> rows = tensorType(op.getInput()).getShape();
+  if (means == yields.end() || squares == yields.end() || rows.back() != shape.back()) {
+    fits = false;
+    return failure();
+  }
+  SmallVector<Value> at =
+      rows == shape ? SmallVector<Value>(indices) : math.delinearize(loc, math.linearize(loc, indices, shape), rows);
+  Value element = body.getEmitter().emit(op.getInput(), at);
+  if (!element)
+    return failure();
+  if (!element.getType().isF32())
+    element = arith::ExtFOp::create(body.getBuilder(), loc, body.getBuilder().getF32Type(), element);
+  at.back() = math.div(loc, at.back(), op.width);
+  kern::StoreStatisticsOp::create(body.getBuilder(), loc, element, body.output(std::distance(yields.begin(), means)),
+                                  body.output(std::distance(yields.begin(), squares)), at);
+  return success();
+}
+
 /// The code of one element at the template's indices.
 static LogicalResult emitElement(kern::KernelOp kernel, const Domain &domain, bool merged, unsigned numIndices, KernelBody &body,
                                  bool &fits) {
@@ -66,6 +92,8 @@ static LogicalResult emitElement(kern::KernelOp kernel, const Domain &domain, bo
   for (auto [number, result] : llvm::enumerate(yield->getOperands())) {
     if (!kern::dependsOn(result, domain.result.getDefiningOp()))
       continue; // the template's operands store it
+    if (result.getDefiningOp<kern::RowStatisticsOp>())
+      continue; // stored with the elements that they are taken of
     numbers.push_back(static_cast<unsigned>(number));
     if (tensorType(result).getNumElements() != domain.elements()) {
       fits = false;
@@ -80,6 +108,9 @@ static LogicalResult emitElement(kern::KernelOp kernel, const Domain &domain, bo
   }
   for (auto [number, value, position] : llvm::zip_equal(numbers, values, positions))
     memref::StoreOp::create(body.getBuilder(), loc, value, body.output(number), position);
+  for (auto statistics : kernel.getBody().front().getOps<kern::RowStatisticsOp>())
+    if (failed(emitStatistics(statistics, indices, shape, body, fits)))
+      return failure();
   body.finish();
   return success();
 }
@@ -89,7 +120,7 @@ static LogicalResult emitElement(kern::KernelOp kernel, const Domain &domain, bo
 static bool staysInPlace(Value value) {
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
-    if (isa<kern::YieldOp>(user))
+    if (isa<kern::YieldOp, kern::RowStatisticsOp>(user))
       continue;
     auto generic = dyn_cast<linalg::GenericOp>(user);
     bool inPlace = isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(user) ||
@@ -114,17 +145,21 @@ public:
   /// The functor, and the expression that makes one.
   FailureOr<std::string> print(std::string &construct);
   /// The functor in two parts: what it loads, then the rest. Takes the loads out of the body. Empty where it loads nothing.
-  FailureOr<std::string> printAhead(bool &readsInputs);
+  FailureOr<std::string> printAhead(Epilogue &epilogue);
 
 private:
-  std::string indexParameters();
+  std::string indexParameters(unsigned count);
   /// Binds the buffers that `of` uses to the functor's members, the indices to its parameters.
   void bind(CudaPrinter &printer, KernelBody &of) const;
   /// Loads from buffers at places that do not depend on an accumulator. A result is only read where it overwrites an input, and
   /// then each element by the thread that writes it.
   SmallVector<Operation *> independentLoads();
-  /// A struct `type` with what `loads` read, and the function `method` that makes one.
-  FailureOr<std::string> printLoads(StringRef type, StringRef method, ArrayRef<Operation *> loads);
+  /// What loops compute of the row alone, as far as anything else needs it.
+  SmallVector<Value> rowValues();
+  /// A struct `type` with `made`, and the function of the first `indices` indices that makes one, `method`.
+  FailureOr<std::string> printMade(StringRef type, StringRef method, ArrayRef<Value> made, unsigned indices);
+  /// Lets the call take `values` from its parameter `parameter`.
+  void replace(ArrayRef<Value> values, StringRef parameter, SmallVectorImpl<std::pair<Value, std::string>> &given);
   /// The call; the values of `loaded` are found in what is named beside them.
   FailureOr<std::string> printCall(StringRef extra, ArrayRef<std::pair<Value, std::string>> loaded);
   bool isConstant(Operation *load) const {
@@ -144,9 +179,9 @@ private:
 
 } // namespace
 
-std::string FunctorPrinter::indexParameters() {
+std::string FunctorPrinter::indexParameters(unsigned count) {
   std::string index = types.name(IndexType::get(kernel.getContext())), text;
-  for (unsigned i = 0; i < numIndices; ++i)
+  for (unsigned i = 0; i < count; ++i)
     text += (i ? ", " : "") + index + " i" + std::to_string(i);
   return text;
 }
@@ -175,8 +210,8 @@ FailureOr<std::string> FunctorPrinter::printCall(StringRef extra, ArrayRef<std::
     printer.bind(value, text);
   if (failed(printer.printBlock(body.getBlock())))
     return failure();
-  return "  __device__ __forceinline__ void operator()(" + indexParameters() + ", const float (&acc)[" + std::to_string(lanes) +
-         "]" + extra.str() + ") const {\n" + text + "  }\n};\n";
+  return "  __device__ __forceinline__ void operator()(" + indexParameters(numIndices) + ", const float (&acc)[" +
+         std::to_string(lanes) + "]" + extra.str() + ") const {\n" + text + "  }\n};\n";
 }
 
 FailureOr<std::string> FunctorPrinter::print(std::string &construct) {
@@ -215,14 +250,50 @@ SmallVector<Operation *> FunctorPrinter::independentLoads() {
   return loads;
 }
 
-FailureOr<std::string> FunctorPrinter::printLoads(StringRef type, StringRef method, ArrayRef<Operation *> loads) {
+/// Calls `visit` for all values from outside that `op` and what is nested in it read.
+static void forEachInput(Operation *op, function_ref<void(Value)> visit) {
+  op->walk([&](Operation *nested) {
+    for (Value operand : nested->getOperands())
+      if (operand.getParentRegion()->isAncestor(op->getParentRegion()))
+        visit(operand);
+  });
+}
+
+SmallVector<Value> FunctorPrinter::rowValues() {
+  DenseSet<Value> varies{body.extra(numIndices - 1)}, summed;
+  for (int lane = 0; lane < lanes; ++lane)
+    varies.insert(body.extra(numIndices + lane));
+  llvm::SetVector<Value> made;
+  for (Operation &op : body.getBlock().without_terminator()) {
+    bool isOfRow = !isa<memref::StoreOp, vector::StoreOp, kern::StoreStatisticsOp>(op), isSummed = isa<scf::ForOp>(op);
+    forEachInput(&op, [&](Value input) {
+      isOfRow &= !varies.contains(input);
+      isSummed |= summed.contains(input);
+    });
+    if (!isOfRow) {
+      forEachInput(&op, [&](Value input) {
+        if (summed.contains(input))
+          made.insert(input);
+      });
+      varies.insert_range(op.getResults());
+    } else if (isSummed) {
+      summed.insert_range(op.getResults());
+    }
+  }
+  return made.takeVector();
+}
+
+FailureOr<std::string> FunctorPrinter::printMade(StringRef type, StringRef method, ArrayRef<Value> made, unsigned indices) {
   KernelBody ahead(kernel, extraTypes(kernel.getContext(), numIndices, 0));
-  DenseSet<Operation *> needed(loads.begin(), loads.end());
+  DenseSet<Operation *> needed;
+  for (Value value : made)
+    needed.insert(value.getDefiningOp());
   for (Operation &op : llvm::reverse(body.getBlock()))
     if (needed.contains(&op))
-      for (Value operand : op.getOperands())
-        if (Operation *producer = operand.getDefiningOp())
+      forEachInput(&op, [&](Value input) {
+        if (Operation *producer = input.getDefiningOp())
           needed.insert(producer);
+      });
   IRMapping mapping;
   mapping.map(body.buffers(), ahead.buffers());
   for (unsigned i = 0; i < numIndices; ++i)
@@ -245,42 +316,57 @@ FailureOr<std::string> FunctorPrinter::printLoads(StringRef type, StringRef meth
     }
   if (failed(printer.printBlock(ahead.getBlock())))
     return failure();
-  for (auto [i, load] : llvm::enumerate(loads)) {
-    fields += "    " + types.name(load->getResult(0).getType()) + " v" + std::to_string(i) + ";\n";
-    values += (i ? ", " : "") + printer.nameOf(mapping.lookup(load->getResult(0)));
+  for (auto [i, value] : llvm::enumerate(made)) {
+    fields += "    " + types.name(value.getType()) + " v" + std::to_string(i) + ";\n";
+    values += (i ? ", " : "") + printer.nameOf(mapping.lookup(value));
   }
   return ("  struct " + type + " {\n" + fields + "  };\n  __device__ __forceinline__ " + type + " " + method + "(" +
-          indexParameters() + ") const {\n" + text + "    return {" + values + "};\n  }\n")
+          indexParameters(indices) + ") const {\n" + text + "    return {" + values + "};\n  }\n")
       .str();
 }
 
-FailureOr<std::string> FunctorPrinter::printAhead(bool &readsInputs) {
-  SmallVector<Operation *> loads = independentLoads();
-  readsInputs = !llvm::all_of(loads, [&](Operation *load) { return isConstant(load); });
-  if (loads.empty())
-    return std::string();
-  std::string text = open();
-  for (bool isConstants : {true, false}) {
-    SmallVector<Operation *> some;
-    llvm::copy_if(loads, std::back_inserter(some), [&](Operation *load) { return isConstant(load) == isConstants; });
-    FailureOr<std::string> part = printLoads(isConstants ? "Constants" : "Inputs", isConstants ? "constants" : "inputs", some);
-    if (failed(part))
+void FunctorPrinter::replace(ArrayRef<Value> values, StringRef parameter, SmallVectorImpl<std::pair<Value, std::string>> &given) {
+  for (auto [i, each] : llvm::enumerate(values)) {
+    Value value = each;
+    BlockArgument argument = body.getBlock().addArgument(value.getType(), value.getLoc());
+    given.emplace_back(argument, (parameter + ".v" + Twine(i)).str());
+    value.replaceAllUsesWith(argument);
+  }
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body.getBlock())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+FailureOr<std::string> FunctorPrinter::printAhead(Epilogue &epilogue) {
+  SmallVector<std::pair<Value, std::string>> given;
+  std::string row;
+  SmallVector<Value> ofRow = rowValues();
+  if (!ofRow.empty()) {
+    FailureOr<std::string> made = printMade("Row", "row", ofRow, numIndices - 1);
+    if (failed(made))
       return failure();
-    text += *part;
+    row = *made;
+    epilogue.rowBytes = 8 * static_cast<int>(ofRow.size()); // no element type is larger
+    replace(ofRow, "row", given);
   }
-  SmallVector<std::pair<Value, std::string>> loaded;
-  unsigned counts[2] = {};
-  for (Operation *load : loads) {
-    BlockArgument value = body.getBlock().addArgument(load->getResult(0).getType(), load->getLoc());
-    bool isConstants = isConstant(load);
-    loaded.emplace_back(value, (isConstants ? "constants.v" : "inputs.v") + std::to_string(counts[isConstants]++));
-    load->getResult(0).replaceAllUsesWith(value);
-    load->erase();
-  }
-  FailureOr<std::string> call = printCall(", const Constants &constants, const Inputs &inputs", loaded);
+  SmallVector<Operation *> loads = independentLoads();
+  epilogue.readsInputs = !ofRow.empty() || !llvm::all_of(loads, [&](Operation *load) { return isConstant(load); });
+  if (loads.empty() && ofRow.empty())
+    return std::string();
+  SmallVector<Value> constants, inputs;
+  for (Operation *load : loads)
+    (isConstant(load) ? constants : inputs).push_back(load->getResult(0));
+  FailureOr<std::string> makesConstants = printMade("Constants", "constants", constants, numIndices),
+                         makesInputs = printMade("Inputs", "inputs", inputs, numIndices);
+  if (failed(makesConstants) || failed(makesInputs))
+    return failure();
+  replace(constants, "constants", given);
+  replace(inputs, "inputs", given);
+  FailureOr<std::string> call = printCall(
+      std::string(", const Constants &constants, const Inputs &inputs") + (ofRow.empty() ? "" : ", const Row &row"), given);
   if (failed(call))
     return failure();
-  return text + *call;
+  return open() + row + *makesConstants + *makesInputs + *call;
 }
 
 FailureOr<Epilogue> printEpilogue(kern::KernelOp kernel, Operation *anchor, bool merged, int mostLanes, bool &fits) {
@@ -304,6 +390,12 @@ FailureOr<Epilogue> printEpilogue(kern::KernelOp kernel, Operation *anchor, bool
       break;
   Epilogue epilogue;
   epilogue.lanes = lanes * parts;
+  if (!kernel.getBody().front().getOps<kern::RowStatisticsOp>().empty()) {
+    epilogue.wholeColumns = kern::RowStatisticsOp::width;
+    fits = epilogue.wholeColumns / lanes <= 32; // the threads of a warp
+    if (!fits)
+      return failure();
+  }
 
   KernelBody body(kernel, extraTypes(kernel.getContext(), numIndices, epilogue.lanes));
   OpBuilder &b = body.getBuilder();
@@ -326,7 +418,7 @@ FailureOr<Epilogue> printEpilogue(kern::KernelOp kernel, Operation *anchor, bool
   if (failed(functor))
     return failure();
   epilogue.functor = *functor;
-  FailureOr<std::string> ahead = printer.printAhead(epilogue.readsInputs);
+  FailureOr<std::string> ahead = printer.printAhead(epilogue);
   if (failed(ahead))
     return failure();
   epilogue.aheadFunctor = *ahead;

@@ -14,6 +14,9 @@ struct Epilogue {
   /// The same functor with its loads apart, so that a template can have them made early; empty where it loads nothing.
   std::string aheadFunctor;
   bool readsInputs = false; ///< loads what is no constant of the model
+  /// Of what `aheadFunctor` computes of a row alone, which a template may keep for all columns.
+  int rowBytes = 0;
+  int wholeColumns = 1; ///< a multiple of so many columns must lie in one tile
 };
 
 /// Prints everything between the result of `anchor` and the yielded values. `merged` says that the template numbers dimensions 1

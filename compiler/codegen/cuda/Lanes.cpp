@@ -2,6 +2,7 @@
 #include "compiler/codegen/cuda/Lanes.h"
 
 #include "compiler/codegen/cuda/CudaTypes.h"
+#include "compiler/dialect/kern/Kern.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -204,6 +205,7 @@ private:
   void cloneOp(Operation &op);
   void cloneLoad(memref::LoadOp op);
   void cloneStore(memref::StoreOp op);
+  void cloneStatistics(kern::StoreStatisticsOp op);
   void cloneFor(scf::ForOp op);
   void cloneIf(scf::IfOp op);
   void cloneRegion(Block &from, Block &to);
@@ -242,6 +244,8 @@ void LaneCloner::cloneOp(Operation &op) {
     return cloneLoad(load);
   if (auto store = dyn_cast<memref::StoreOp>(op))
     return cloneStore(store);
+  if (auto store = dyn_cast<kern::StoreStatisticsOp>(op))
+    return cloneStatistics(store);
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return cloneFor(loop);
   if (auto branch = dyn_cast<scf::IfOp>(op))
@@ -276,6 +280,12 @@ void LaneCloner::cloneStore(memref::StoreOp op) {
     Value vector = vector::FromElementsOp::create(builder, op.getLoc(), type, ArrayRef(values).slice(lane, width));
     vector::StoreOp::create(builder, op.getLoc(), vector, base, indices);
   }
+}
+
+void LaneCloner::cloneStatistics(kern::StoreStatisticsOp op) {
+  auto ofLane0 = [&](Value v) { return mappings[0].lookupOrDefault(v); };
+  kern::StoreStatisticsOp::create(builder, op.getLoc(), spread(op.getElements()), ofLane0(op.getMeans()),
+                                  ofLane0(op.getSquares()), indicesOfLane0(op.getPosition()));
 }
 
 void LaneCloner::cloneRegion(Block &from, Block &to) {

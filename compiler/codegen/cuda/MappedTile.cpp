@@ -19,9 +19,9 @@ bool takesTensorMaps(const TileProblem &problem, CudaArch arch) {
 /// Depth of one product of wgmma.
 static int stepOf(int bytes) { return 32 / bytes; }
 
-int mappedSharedBytes(const TileChoice &t, int bytes) {
-  int stage = (t.bm + t.bn) * t.bk * bytes, sums = t.bm * (t.bn + 4) * 4;
-  return std::max(t.stages * stage, t.warpsK * sums) + (t.split > 1 ? sums : 0) + 2 * t.stages * 8;
+int mappedSharedBytes(const TileChoice &t, const TileProblem &p) {
+  int stage = (t.bm + t.bn) * t.bk * p.bytes, sums = t.bm * (t.bn + 4) * 4;
+  return std::max(t.stages * stage, t.warpsK * sums) + (t.split > 1 ? sums : 0) + 2 * t.stages * 8 + t.bm / t.split * p.rowBytes;
 }
 
 static int64_t sliceOf(const TileChoice &t, const TileProblem &p) { return divideCeil(divideCeil(p.k, t.bk), t.split); }
@@ -42,9 +42,9 @@ static int rowsOf(int64_t m, int64_t tiles) { return int(alignTo(divideCeil(m, t
 /// As many stages as the slice has and `limit` bytes of shared memory allow.
 static bool setStages(TileChoice &t, const TileProblem &p, int64_t limit, CudaArch arch) {
   t.stages = int(std::clamp<int64_t>(sliceOf(t, p), 1, 64));
-  while (t.stages > 1 && mappedSharedBytes(t, p.bytes) > limit)
+  while (t.stages > 1 && mappedSharedBytes(t, p) > limit)
     --t.stages;
-  return mappedSharedBytes(t, p.bytes) <= limit && isLegalMapped(t, p, arch);
+  return mappedSharedBytes(t, p) <= limit && isLegalMapped(t, p, arch);
 }
 
 /// Shared memory of a block where two share a multiprocessor.
@@ -69,7 +69,7 @@ static constexpr TimeParts partsOf16Bits = {1.53, 0.98, 0.000024, 0.4, 0.052, 0.
 static double timeOf(const TileChoice &t, const TileProblem &p, int64_t blocks) {
   constexpr double cyclesPerMicrosecond = 1750;
   const TimeParts &parts = p.bytes == 4 ? partsOfF32 : partsOf16Bits;
-  bool isShared = mappedSharedBytes(t, p.bytes) <= halfSharedBytes;
+  bool isShared = mappedSharedBytes(t, p) <= halfSharedBytes;
   double waves = isShared ? std::max(1., double(blocks) / 132) : double(divideCeil(blocks, 132));
   double slice = double(sliceOf(t, p));
   // One step of 32 bytes of k: the tensor cores', or the reads of both operands from shared memory.

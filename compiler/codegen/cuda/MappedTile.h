@@ -19,7 +19,7 @@ struct TimedTile {
 constexpr int64_t mappedLine(int bytes) { return 128 / bytes; }
 /// True where operands and machine allow tensor maps.
 bool takesTensorMaps(const TileProblem &problem, CudaArch arch);
-int mappedSharedBytes(const TileChoice &tile, int bytes);
+int mappedSharedBytes(const TileChoice &tile, const TileProblem &problem);
 /// True for tiles of Engine::TensorMaps that the template can run.
 bool isLegalMapped(const TileChoice &tile, const TileProblem &problem, CudaArch arch);
 /// Worthwhile tiles for the problem, in no order.

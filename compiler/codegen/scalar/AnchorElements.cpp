@@ -81,6 +81,67 @@ Value ElementEmitter::emitMatmul(kern::MatmulOp op, ArrayRef<Value> indices) {
   return arith::DivFOp::create(builder, loc, dot, math::SqrtOp::create(builder, loc, sum));
 }
 
+Value ElementEmitter::emitStatistic(kern::RowStatisticsOp op, bool isMean, ArrayRef<Value> indices) {
+  Location loc = op.getLoc();
+  SmallVector<Value> at(indices);
+  Value first = math.mul(loc, indices.back(), op.width);
+  auto sumOf = [&](function_ref<Value(Value)> term) -> Value {
+    SmallVector<Value> sum = emitLoops(
+        loc, {op.width}, {constantF32(builder, loc, 0)}, [&](ArrayRef<Value> k, ValueRange carried) -> SmallVector<Value> {
+          at.back() = math.add(loc, first, k[0]);
+          Value x = toF32(builder, loc, emit(op.getInput(), at));
+          return x ? SmallVector<Value>{arith::AddFOp::create(builder, loc, carried[0], term(x))} : SmallVector<Value>();
+        });
+    return sum.empty() ? Value() : sum[0];
+  };
+  Value mean = sumOf([](Value x) { return x; });
+  if (mean)
+    mean = arith::MulFOp::create(builder, loc, mean, constantF32(builder, loc, 1.f / op.width));
+  if (!mean || isMean)
+    return mean;
+  return sumOf([&](Value x) -> Value {
+    Value distance = arith::SubFOp::create(builder, loc, x, mean);
+    return arith::MulFOp::create(builder, loc, distance, distance);
+  });
+}
+
+/// Distances of the parts' means are taken from the first of them, so that a mean far larger than the spread loses nothing.
+Value ElementEmitter::emitFactor(kern::MergeStatisticsOp op, ArrayRef<Value> indices) {
+  Location loc = op.getLoc();
+  int64_t parts = tensorType(op.getMeans()).getShape().back();
+  float width = kern::RowStatisticsOp::width;
+  Value zero = constantF32(builder, loc, 0), origin = zero;
+  SmallVector<Value> at(indices);
+  at.push_back(math.constant(loc, 0));
+  if (!op.getAroundZero() && !(origin = emit(op.getMeans(), at)))
+    return {};
+  SmallVector<Value> sums =
+      emitLoops(loc, {parts}, {zero, zero, zero}, [&](ArrayRef<Value> part, ValueRange carried) -> SmallVector<Value> {
+        at.back() = part[0];
+        Value mean = emit(op.getMeans(), at), squares = mean ? emit(op.getSquares(), at) : Value();
+        if (!squares)
+          return {};
+        Value distance = arith::SubFOp::create(builder, loc, mean, origin);
+        Value square = arith::MulFOp::create(builder, loc, distance, distance);
+        return {arith::AddFOp::create(builder, loc, carried[0], distance),
+                arith::AddFOp::create(builder, loc, carried[1], square),
+                arith::AddFOp::create(builder, loc, carried[2], squares)};
+      });
+  if (sums.empty())
+    return {};
+  auto scaled = [&](Value value, float by) { return arith::MulFOp::create(builder, loc, value, constantF32(builder, loc, by)); };
+  Value between = sums[1]; // of the parts' means
+  if (!op.getAroundZero()) {
+    Value shared = scaled(arith::MulFOp::create(builder, loc, sums[0], sums[0]), 1.f / static_cast<float>(parts));
+    between = arith::MaxNumFOp::create(builder, loc, arith::SubFOp::create(builder, loc, between, shared), zero);
+  }
+  Value total = arith::AddFOp::create(builder, loc, sums[2], scaled(between, width));
+  Value variance = scaled(total, 1.f / (width * static_cast<float>(parts)));
+  Value root = math::SqrtOp::create(
+      builder, loc, arith::AddFOp::create(builder, loc, variance, arith::ConstantOp::create(builder, loc, op.getEpsilonAttr())));
+  return arith::DivFOp::create(builder, loc, constantF32(builder, loc, 1), root);
+}
+
 Value ElementEmitter::emitPadded(Location loc, Value input, ArrayRef<Value> indices, ArrayRef<int64_t> kernel,
                                  ArrayRef<int64_t> strides, ArrayRef<int64_t> dilations, ArrayRef<int64_t> pads,
                                  ArrayRef<Value> taps, Value channel) {

@@ -57,6 +57,8 @@ Value ElementEmitter::emitUncached(Value tensor, ArrayRef<Value> indices) {
     return emitStructured(structured, cast<OpResult>(tensor).getResultNumber(), indices);
   if (kern::isAnchor(op))
     return emitAnchor(op, indices);
+  if (auto statistics = dyn_cast<kern::RowStatisticsOp>(op))
+    return emitStatistic(statistics, tensor == statistics.getMeans(), indices);
   return emitTensorOp(op, indices);
 }
 

@@ -23,6 +23,8 @@ class MatmulOp;
 class ConvOp;
 class DepthwiseConvOp;
 class AttentionOp;
+class RowStatisticsOp;
+class MergeStatisticsOp;
 } // namespace ogc::kern
 
 namespace ogc::codegen {
@@ -109,6 +111,8 @@ private:
   mlir::Value emitConv(kern::ConvOp op, llvm::ArrayRef<mlir::Value> indices);
   mlir::Value emitDepthwise(kern::DepthwiseConvOp op, llvm::ArrayRef<mlir::Value> indices);
   mlir::Value emitAttention(kern::AttentionOp op, llvm::ArrayRef<mlir::Value> indices);
+  mlir::Value emitStatistic(kern::RowStatisticsOp op, bool isMean, llvm::ArrayRef<mlir::Value> indices);
+  mlir::Value emitFactor(kern::MergeStatisticsOp op, llvm::ArrayRef<mlir::Value> indices);
   mlir::Value emitDot(mlir::Location loc, llvm::ArrayRef<int64_t> extents,
                       llvm::function_ref<mlir::Value(llvm::ArrayRef<mlir::Value>)> lhs,
                       llvm::function_ref<mlir::Value(llvm::ArrayRef<mlir::Value>)> rhs);

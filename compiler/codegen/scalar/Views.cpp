@@ -1,6 +1,7 @@
 //===- Views.cpp - elements of tensor operations --------------------------===//
 #include "compiler/codegen/scalar/ElementEmitter.h"
 #include "compiler/codegen/scalar/ScatterElements.h"
+#include "compiler/dialect/kern/Kern.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -65,6 +66,7 @@ Value ElementEmitter::emitTensorOp(Operation *op, ArrayRef<Value> indices) {
       .Case([&](tensor::InsertSliceOp slice) { return emitInsertSlice(slice, indices); })
       .Case([&](tensor::ConcatOp concat) { return emitConcat(concat, 0, concat.getInputs().size(), 0, indices); })
       .Case([&](tensor::PadOp pad) { return emitPad(pad, indices); })
+      .Case([&](kern::MergeStatisticsOp merge) { return emitFactor(merge, indices); })
       .Case([&](tensor::CastOp cast) { return emit(cast.getSource(), indices); })
       .Case([&](tensor::SplatOp splat) { return emitScalar(splat.getInput()); })
       .Case([&](tensor::InsertOp insert) { return emitInsert(insert, indices); })

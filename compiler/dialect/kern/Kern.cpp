@@ -259,6 +259,24 @@ LogicalResult ParallelOp::verify() {
   return getOperation()->getParentOfType<ProgramOp>() ? success() : emitOpError("stands outside of a program");
 }
 
+LogicalResult RowStatisticsOp::verify() {
+  RankedTensorType type = tensorType(getInput());
+  int64_t columns = type.getRank() == 0 ? 0 : type.getShape().back();
+  if (!type.hasStaticShape() || !isa<FloatType>(type.getElementType()) || columns == 0 || columns % width != 0)
+    return emitOpError() << "input is " << type << ", expected a static tensor of floats whose rows have a multiple of " << width
+                         << " elements";
+  SmallVector<int64_t> expected(type.getShape());
+  expected.back() /= width;
+  return failed(checkShape(*this, "result", getMeans(), expected)) ? failure() : checkResultIsF32(*this);
+}
+
+LogicalResult MergeStatisticsOp::verify() {
+  RankedTensorType type = tensorType(getMeans());
+  if (type.getRank() == 0 || !type.hasStaticShape() || !type.getElementType().isF32())
+    return emitOpError() << "means are " << type << ", expected a static tensor of f32 with rows";
+  return failed(checkShape(*this, "result", getFactor(), type.getShape().drop_back())) ? failure() : checkResultIsF32(*this);
+}
+
 LogicalResult RegionOp::verify() {
   Block &body = getBody().front();
   if (TypeRange(body.getArgumentTypes()) != TypeRange(getInputs().getTypes()))

@@ -94,6 +94,54 @@ def Kern_AttentionOp : Kern_Op<"attention", [Pure, AttrSizedOperandSegments]> {
 }
 
 //===----------------------------------------------------------------------===//
+// Statistics of rows, from the product that computes the rows to those that normalize them
+//===----------------------------------------------------------------------===//
+
+def Kern_RowStatisticsOp : Kern_Op<"row_statistics", [Pure, AllTypesMatch<["means", "squares"]>]> {
+  let summary = "mean and sum of squared distances of parts of rows";
+  let description = [{
+    `input` is `[..., K]` of a float type, K a multiple of 64. `means[..., c]` is the mean of the 64 elements of a row from 64 c on, `squares[..., c]` the sum of
+    the squares of their distances from that mean; both `[..., K / 64]`, in f32. An anchor computes them with the rows that it stores.
+
+    ```mlir
+    %means, %squares = kern.row_statistics %x : tensor<1x128x768xf16> -> tensor<1x128x12xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input);
+  let results = (outs AnyRankedTensor:$means, AnyRankedTensor:$squares);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($means)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Elements of a row that one pair of statistics is taken of.
+    static constexpr int64_t width = 64;
+  }];
+}
+
+def Kern_MergeStatisticsOp : Kern_Op<"merge_statistics", [Pure, AllTypesMatch<["means", "squares"]>]> {
+  let summary = "one over the spread of rows";
+  let description = [{
+    From the two results `[..., C]` of `kern.row_statistics`, for each row: one over the root of the row's variance plus `epsilon`; with `around_zero`, of its mean square. `[...]`, in f32.
+
+    ```mlir
+    %factor = kern.merge_statistics %means, %squares {epsilon = 1.0e-5 : f32} : tensor<1x128x12xf32> -> tensor<1x128xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$means, AnyRankedTensor:$squares, F32Attr:$epsilon, UnitAttr:$around_zero);
+  let results = (outs AnyRankedTensor:$factor);
+  let assemblyFormat = "$means `,` $squares attr-dict `:` type($means) `->` type($factor)";
+  let hasVerifier = 1;
+}
+
+def Kern_StoreStatisticsOp : Kern_Op<"store_statistics", [AttrSizedOperandSegments, AllTypesMatch<["means", "squares"]>]> {
+  let summary = "neighbouring elements of a row on their way into its statistics";
+  let description = [{
+    Exists in generated code alone: the threads that hold the 64 elements of a part of a row, `elements` each, store its mean and sum of squared distances at `position`.
+  }];
+  let arguments = (ins Variadic<F32>:$elements, AnyMemRef:$means, AnyMemRef:$squares, Variadic<Index>:$position);
+  let assemblyFormat = "$elements `,` $means `,` $squares `[` $position `]` attr-dict `:` type($means)";
+}
+
+//===----------------------------------------------------------------------===//
 // Regions and kernels
 //===----------------------------------------------------------------------===//
 
@@ -145,7 +193,8 @@ def Kern_RegionOp : Kern_Op<"region", [Pure, IsolatedFromAbove, SingleBlock]> {
   let summary = "a group of tensor operations that becomes one kernel";
   let description = [{
     The block arguments are the inputs, the yielded tensors the results; every result is one destination buffer, which the kernel
-    writes fully. The body holds at most one anchor (several with schedule `vector_chain`), `linalg.generic`, `linalg.fill`, view-like `tensor` operations and scalar constants.
+    writes fully. The body holds at most one anchor (several with schedule `vector_chain`), `linalg.generic`, `linalg.fill`, statistics of rows, view-like `tensor` operations and scalar
+    constants.
     Its location carries the names of all ONNX nodes it computes (a fused location).
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$inputs, OptionalAttr<Kern_ScheduleAttr>:$schedule);

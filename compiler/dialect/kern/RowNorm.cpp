@@ -37,10 +37,29 @@ LogicalResult verifyRowNorm(MatmulOp op) {
   return op.getPacked() ? success() : op.emitOpError("has a norm, expected a packed rhs");
 }
 
+static constexpr int64_t mostStreamed = 2; // rows of products that stream their weight, in every element type
+
 bool canNormalizeRows(MatmulOp op) {
-  constexpr int64_t mostStreamed = 2; // rows of products that stream their weight, in every element type
   auto type = cast<RankedTensorType>(op.getLhs().getType());
   return op.getPacked() && type.getDimSize(1) <= mostStreamed && type.getDimSize(2) > 0;
+}
+
+/// Products of so few rows may become one chain of vectors, which knows no statistics.
+static constexpr int64_t mostChained = 16;
+
+bool canScaleRows(MatmulOp op) {
+  constexpr int64_t vector = 8; // columns that epilogues take at once; one by one the factor costs more than the norm's kernel
+  auto type = cast<RankedTensorType>(op.getLhs().getType());
+  return op.getPacked() && type.getElementTypeBitWidth() == 16 && type.getDimSize(0) * type.getDimSize(1) > mostChained &&
+         type.getDimSize(1) > mostStreamed && type.getDimSize(2) % RowStatisticsOp::width == 0 &&
+         op.getType().getDimSize(2) % vector == 0;
+}
+
+bool canStoreStatistics(MatmulOp op) {
+  auto panels = cast<RankedTensorType>(op.getRhs().getType()), result = op.getType();
+  return op.getPacked() && panels.getElementTypeBitWidth() == 16 && panels.getDimSize(2) == RowStatisticsOp::width &&
+         result.getDimSize(0) * result.getDimSize(1) > mostChained && result.getDimSize(1) > mostStreamed &&
+         result.getDimSize(2) % RowStatisticsOp::width == 0;
 }
 
 } // namespace ogc::kern

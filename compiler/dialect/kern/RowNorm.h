@@ -29,6 +29,12 @@ llvm::LogicalResult verifyRowNorm(MatmulOp op);
 /// them costs.
 bool canNormalizeRows(MatmulOp op);
 
+/// True for products of more rows whose result may be divided by spreads that another kernel has taken (`kern.row_statistics`),
+/// in a type in which this loses no more than what rounding has taken from the rows already.
+bool canScaleRows(MatmulOp op);
+/// True where every target's schedule of a product can store statistics of the rows that its region computes.
+bool canStoreStatistics(MatmulOp op);
+
 } // namespace ogc::kern
 
 #endif

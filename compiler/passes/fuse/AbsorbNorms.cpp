@@ -26,6 +26,8 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 struct Candidate {
   kern::MatmulOp matmul;
   fuse::MatchedNorm norm;
+  /// Rows whose kernel stores their statistics; null where the product sums what it reads.
+  Value stored;
   std::tuple<kern::RowNorm::Kind, llvm::SetVector<Attribute>, llvm::SetVector<Attribute>> key;
 };
 
@@ -58,35 +60,68 @@ bool areStoredAnyway(Value rows, unsigned depth = 8) {
          });
 }
 
+bool hasLastDimOf(Value value, Value other) {
+  return typeOf(value).getRank() > 0 && typeOf(value).getShape().back() == typeOf(other).getShape().back();
+}
+
+/// True where the region of a product will compute `rows`, element by element, and can store statistics beside them.
+bool comeWithStatistics(Value rows, unsigned depth = 8) {
+  Operation *def = rows.getDefiningOp();
+  if (!def || depth == 0)
+    return false;
+  if (auto matmul = dyn_cast<kern::MatmulOp>(def))
+    return kern::canStoreStatistics(matmul);
+  if (fuse::isReshapeOp(def))
+    return hasLastDimOf(def->getOperand(0), rows) && comeWithStatistics(def->getOperand(0), depth - 1);
+  auto generic = dyn_cast<linalg::GenericOp>(def);
+  return generic && fuse::isElementwise(generic) && llvm::any_of(generic.getDpsInputOperands(), [&](OpOperand *operand) {
+           return operand->get().getDefiningOp() && fuse::mapOf(*operand).isIdentity() &&
+                  comeWithStatistics(operand->get(), depth - 1);
+         });
+}
+
+/// `rows` as they are stored, from before reshapes; null where no statistics come with them.
+Value storedWithStatistics(Value rows) {
+  while (fuse::isReshapeOp(rows.getDefiningOp()) && hasLastDimOf(rows.getDefiningOp()->getOperand(0), rows))
+    rows = rows.getDefiningOp()->getOperand(0);
+  return isa_and_nonnull<linalg::GenericOp>(rows.getDefiningOp()) && comeWithStatistics(rows) ? rows : Value();
+}
+
 std::optional<Candidate> candidateOf(kern::MatmulOp matmul, const ConstantOps &constants) {
-  if (!kern::canNormalizeRows(matmul) || kern::rowNormOf(matmul) || !constants.contains(matmul.getRhs()))
+  bool sums = kern::canNormalizeRows(matmul);
+  if (!(sums || kern::canScaleRows(matmul)) || kern::rowNormOf(matmul) || !constants.contains(matmul.getRhs()))
     return std::nullopt;
   Value normalized = withoutRowReshapes(matmul.getLhs());
   std::optional<fuse::MatchedNorm> norm = normalized.hasOneUse() ? fuse::matchRowNorm(normalized) : std::nullopt;
   auto isVariable = [&](Value value) { return value && !constants.contains(value); };
-  if (!norm || isVariable(norm->gamma) || isVariable(norm->beta) || constants.contains(norm->rows) ||
-      !areStoredAnyway(norm->rows))
+  if (!norm || isVariable(norm->gamma) || isVariable(norm->beta) || constants.contains(norm->rows))
+    return std::nullopt;
+  Value stored = sums ? Value() : storedWithStatistics(norm->rows);
+  if (sums ? !areStoredAnyway(norm->rows) : !stored)
     return std::nullopt;
   // The variance is computed as E[x^2] - E[x]^2.
   if (norm->norm.kind == kern::RowNorm::StandardDeviation && typeOf(matmul.getLhs()).getElementTypeBitWidth() != 16)
     return std::nullopt;
   auto rootsOf = [](Value value) { return value ? ConstantOps::rootsOf(value) : llvm::SetVector<Attribute>(); };
-  return Candidate{matmul, *norm, {norm->norm.kind, rootsOf(norm->gamma), rootsOf(norm->beta)}};
+  return Candidate{matmul, *norm, stored, {norm->norm.kind, rootsOf(norm->gamma), rootsOf(norm->beta)}};
 }
 
 /// Makes the product of one candidate, and what it needs of the constants.
 class Absorber {
 public:
-  explicit Absorber(Candidate &candidate)
-      : matmul(candidate.matmul), norm(candidate.norm), builder(matmul), loc(matmul.getLoc()), panels(typeOf(matmul.getRhs())) {}
+  using Statistics = llvm::DenseMap<Value, kern::RowStatisticsOp>;
+
+  Absorber(Candidate &candidate, Statistics &statistics)
+      : matmul(candidate.matmul), norm(candidate.norm), stored(candidate.stored), statistics(statistics), builder(matmul),
+        loc(matmul.getLoc()), panels(typeOf(matmul.getRhs())) {}
 
   void run() {
     Value weight = matmul.getRhs();
-    if (norm.beta)
-      addToResult(sumOverK(weight, norm.beta));
+    scaleResult(stored ? factorOfRows() : Value(), norm.beta ? sumOverK(weight, norm.beta) : Value());
     matmul.getRhsMutable().assign(scaledWeight(weight));
     matmul.getLhsMutable().assign(fuse::createReshape(builder, loc, norm.rows, typeOf(matmul.getLhs()).getShape()));
-    kern::setRowNorm(matmul, norm.norm);
+    if (!stored)
+      kern::setRowNorm(matmul, norm.norm);
     matmul->setLoc(builder.getFusedLoc({norm.ops.front()->getLoc(), loc}));
   }
 
@@ -123,6 +158,9 @@ private:
   }
   Value empty(ArrayRef<int64_t> shape, Type element) { return tensor::EmptyOp::create(builder, loc, shape, element); }
   Value vectorOfK(Value value) { return fuse::createReshape(builder, loc, value, {panels.getDimSize(1)}); }
+
+  /// The norm takes off the mean of the rows, so the columns of the weight lose theirs.
+  bool isCentered() const { return norm.norm.kind == kern::RowNorm::StandardDeviation; }
 
   /// For each column of each panel the fold over k of what `term` makes of the weight and of `more` (one value for each k, or for
   /// each column), in f32.
@@ -175,8 +213,7 @@ private:
 
   /// weight * gamma, less the mean of each column where the norm takes off the mean of the rows.
   Value scaledWeight(Value weight) {
-    bool isCentered = norm.norm.kind == kern::RowNorm::StandardDeviation;
-    if (!norm.gamma && !isCentered)
+    if (!norm.gamma && !isCentered())
       return weight;
     SmallVector<Value> inputs{weight};
     SmallVector<AffineMap> maps{map(3, {0, 1, 2})};
@@ -184,7 +221,7 @@ private:
       inputs.push_back(vectorOfK(norm.gamma));
       maps.push_back(map(3, {1}));
     }
-    if (isCentered) {
+    if (isCentered()) {
       inputs.push_back(sumOverK(weight, norm.gamma));
       maps.push_back(map(3, {0, 2}));
     }
@@ -192,20 +229,43 @@ private:
     Value scaled = generic(inputs, maps, empty(panels.getShape(), panels.getElementType()), map(3, {0, 1, 2}), /*reduces=*/false,
                            [&](OpBuilder &b, ValueRange x) -> Value {
                              Value result = norm.gamma ? arith::MulFOp::create(b, loc, x[0], x[1]).getResult() : x[0];
-                             if (!isCentered)
+                             if (!isCentered())
                                return result;
                              Value mean = arith::MulFOp::create(b, loc, x.back(), share);
                              return arith::SubFOp::create(b, loc, result, mean);
                            });
-    return isCentered ? withoutColumnSums(scaled) : scaled;
+    return isCentered() ? withoutColumnSums(scaled) : scaled;
   }
 
-  /// Adds `sums`, one for each column of the panels, to all rows of the result, or to the parts that it is read in.
-  void addToResult(Value sums) {
+  /// One over the spread of each row of the product, from the statistics that are stored with the rows.
+  Value factorOfRows() {
+    RankedTensorType type = typeOf(stored);
+    Location normLoc = norm.ops.front()->getLoc();
+    ArrayRef<int64_t> outer = type.getShape().drop_back();
+    kern::RowStatisticsOp &taken = statistics[stored];
+    if (!taken) {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointAfterValue(stored);
+      SmallVector<int64_t> shape(outer);
+      shape.push_back(type.getShape().back() / kern::RowStatisticsOp::width);
+      auto parts = RankedTensorType::get(shape, builder.getF32Type());
+      taken = kern::RowStatisticsOp::create(builder, normLoc, parts, parts, stored);
+    }
+    Value factor =
+        kern::MergeStatisticsOp::create(builder, normLoc, RankedTensorType::get(outer, builder.getF32Type()), taken.getMeans(),
+                                        taken.getSquares(), norm.norm.epsilon, isCentered() ? UnitAttr() : builder.getUnitAttr());
+    return fuse::createReshape(builder, loc, factor, matmul.getType().getShape().drop_back());
+  }
+
+  /// Multiplies the rows of the result by `factors` and adds `sums`, one for each column of the panels, to all of them; or to the
+  /// parts that it is read in. Either may be null.
+  void scaleResult(Value factors, Value sums) {
+    if (!factors && !sums)
+      return;
     int64_t width = panels.getDimSize(0) * panels.getDimSize(2), columns = matmul.getType().getShape().back();
-    Value row = fuse::createReshape(builder, loc, sums, {width});
+    Value row = sums ? fuse::createReshape(builder, loc, sums, {width}) : Value();
     auto sliceOfRow = [&](int64_t offset, int64_t size, int64_t stride) -> Value {
-      if (offset == 0 && size == width && stride == 1)
+      if (!row || (offset == 0 && size == width && stride == 1))
         return row;
       auto attr = [&](int64_t value) -> OpFoldResult { return builder.getIndexAttr(value); };
       return tensor::ExtractSliceOp::create(builder, loc, row, ArrayRef{attr(offset)}, ArrayRef{attr(size)},
@@ -214,25 +274,35 @@ private:
     OpBuilder::InsertionGuard guard(builder);
     InterleavedParts parts = interleavedParts(matmul.getResult());
     if (parts.count == 1)
-      return addRow(matmul.getResult(), sliceOfRow(0, columns, 1));
+      return scalePart(matmul.getResult(), factors, sliceOfRow(0, columns, 1));
     for (const InterleavedParts::Part &part : parts.parts) {
       builder.setInsertionPoint(matmul);
-      addRow(part.value, sliceOfRow(part.number, columns / parts.count, parts.count));
+      scalePart(part.value, factors, sliceOfRow(part.number, columns / parts.count, parts.count));
     }
   }
 
-  void addRow(Value value, Value row) {
+  void scalePart(Value value, Value factors, Value row) {
     builder.setInsertionPointAfterValue(value);
     unsigned rank = typeOf(value).getRank();
     AffineMap all = builder.getMultiDimIdentityMap(rank);
-    Value sum = generic({value, row}, {all, map(rank, {rank - 1})}, empty(typeOf(value).getShape(), builder.getF32Type()), all,
-                        /*reduces=*/false,
-                        [&](OpBuilder &b, ValueRange x) -> Value { return arith::AddFOp::create(b, loc, x[0], x[1]); });
-    value.replaceAllUsesExcept(sum, sum.getDefiningOp());
+    SmallVector<Value> inputs{value};
+    SmallVector<AffineMap> maps{all};
+    if (factors)
+      inputs.push_back(factors), maps.push_back(all.dropResult(rank - 1));
+    if (row)
+      inputs.push_back(row), maps.push_back(map(rank, {rank - 1}));
+    Value result = generic(inputs, maps, empty(typeOf(value).getShape(), builder.getF32Type()), all, /*reduces=*/false,
+                           [&](OpBuilder &b, ValueRange x) -> Value {
+                             Value scaled = factors ? arith::MulFOp::create(b, loc, x[0], x[1]).getResult() : x[0];
+                             return row ? arith::AddFOp::create(b, loc, scaled, x.back()).getResult() : scaled;
+                           });
+    value.replaceAllUsesExcept(result, result.getDefiningOp());
   }
 
   kern::MatmulOp matmul;
   fuse::MatchedNorm &norm;
+  Value stored;
+  Statistics &statistics;
   OpBuilder builder;
   Location loc;
   RankedTensorType panels;
@@ -248,8 +318,9 @@ struct AbsorbNorms : impl::AbsorbNormsBase<AbsorbNorms> {
         collect(function.getBody().front(), candidates, shared);
     while (leaveOutShared(candidates, shared)) {
     }
+    Absorber::Statistics statistics;
     for (Candidate &candidate : candidates)
-      Absorber(candidate).run();
+      Absorber(candidate, statistics).run();
     for (Candidate &candidate : candidates)
       for (Operation *op : candidate.norm.ops)
         eraseUnused(op);

@@ -1,5 +1,6 @@
 //===- GrowAnchors.cpp - element-wise chains behind anchors ---------------===//
 #include "compiler/analysis/InterleavedParts.h"
+#include "compiler/dialect/kern/RowNorm.h"
 #include "compiler/passes/fuse/Grouping.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -129,6 +130,32 @@ void pullOperands(Grouping &grouping, Operation *anchor, int id) {
   }
 }
 
+/// The statistics of rows that `generic`, a member of group `id`, scales them by are cheap to merge for each tile; they join the
+/// group where nothing else reads what is merged.
+void pullFactors(Grouping &grouping, int id, linalg::GenericOp generic) {
+  for (Value input : generic.getDpsInputs()) {
+    auto merge = stripReshapes(input).getDefiningOp<kern::MergeStatisticsOp>();
+    bool isOwn = merge && grouping.isFree(merge) && llvm::all_of(grouping.usesOf(merge.getFactor()), [&](const Use &use) {
+                   return grouping.info(use.user).group == id;
+                 });
+    if (isOwn)
+      grouping.addToGroup(id, merge);
+  }
+}
+
+/// Null where the region of group `id` can store statistics of its rows beside them; else the reason.
+const char *whyNoStatistics(Grouping &grouping, int id, kern::RowStatisticsOp statistics) {
+  auto matmul = dyn_cast<kern::MatmulOp>(grouping.group(id).ops.front());
+  if (!matmul || !kern::canStoreStatistics(matmul))
+    return "statistics of rows that its schedule does not store";
+  auto source = stripReshapes(statistics.getInput()).getDefiningOp<linalg::GenericOp>();
+  if (!source || grouping.info(source).group != id)
+    return "statistics of rows that it does not compute";
+  int64_t columns = matmul.getType().getShape().back();
+  auto hasColumns = [&](Value value) { return cast<RankedTensorType>(value.getType()).getShape().back() == columns; };
+  return hasColumns(source->getResult(0)) && hasColumns(statistics.getInput()) ? nullptr : "statistics of other rows";
+}
+
 void growEpilogue(Grouping &grouping, int id) {
   Operation *anchor = grouping.group(id).ops.front();
   // In block order, so that an operation is looked at after all that it reads.
@@ -152,9 +179,10 @@ void growEpilogue(Grouping &grouping, int id) {
     Operation *op = candidates.begin()->second;
     candidates.erase(candidates.begin());
     auto generic = dyn_cast<linalg::GenericOp>(op);
-    if (!generic || !grouping.isFree(op))
+    auto statistics = dyn_cast<kern::RowStatisticsOp>(op);
+    if (!(generic || statistics) || !grouping.isFree(op))
       continue;
-    if (const char *reason = whyNotEpilogue(grouping, id, generic)) {
+    if (const char *reason = statistics ? whyNoStatistics(grouping, id, statistics) : whyNotEpilogue(grouping, id, generic)) {
       grouping.noteMiss(op, id, Twine("into ") + anchor->getName().getStringRef() + ": " + reason);
       continue;
     }
@@ -164,6 +192,9 @@ void growEpilogue(Grouping &grouping, int id) {
       continue;
     }
     grouping.addToGroup(id, op);
+    if (statistics)
+      continue;
+    pullFactors(grouping, id, generic);
     addUsers(op);
   }
 }

@@ -120,7 +120,8 @@ def AbsorbNorms : Pass<"ogc-absorb-norms", "::mlir::ModuleOp"> {
     `norm(x) W = (x W') / spread(x) + beta W`, where W' is the weight times gamma, less the mean of each column for a layer normalization: the
     columns of W' sum to zero, so that the mean of a row adds nothing.
 
-    `kern::canNormalizeRows` says which products can. A layer normalization must be of a 16-bit type, whose elements are known no better than the variance is
+    `kern::canNormalizeRows` says which products of one or two rows can, and sum the rows as they read them. `kern::canScaleRows`: of more than 16 rows, in 16 bits, where the product that computes the
+    rows takes statistics of them (`kern.row_statistics`), from which the factor of a row is merged (`kern.merge_statistics`). A layer normalization must be of a 16-bit type, whose elements are known no better than the variance is
     when it is computed as E[x^2] - E[x]^2 in f32. A weight that another product (of any graph ID) reads without the same norm stays as it is, since it is stored once.
 
     ```mlir
@@ -130,6 +131,11 @@ def AbsorbNorms : Pass<"ogc-absorb-norms", "::mlir::ModuleOp"> {
     // becomes
     %v = linalg.generic {w * gamma} ins(%w, %gamma : …) …
     %y = kern.matmul %x, %v {packed, ogc.row_norm = "root_mean_square", ogc.epsilon = 1.0e-5 : f32} : …
+    // or, of many rows,
+    %means, %sums = kern.row_statistics %x : tensor<1x128x768xf16> -> tensor<1x128x12xf32>
+    %factor = kern.merge_statistics %means, %sums {epsilon = 1.0e-5 : f32, around_zero} : tensor<1x128x12xf32> -> tensor<1x128xf32>
+    %acc = kern.matmul %x, %v {packed} : …
+    %y = linalg.generic {acc * factor} ins(%acc, %factor : …) …
     ```
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect",

@@ -1,6 +1,7 @@
 //===- SelectSchedule.cpp - choose how each region becomes code -----------===//
 #include "compiler/analysis/InterleavedParts.h"
 #include "compiler/analysis/VectorChain.h"
+#include "compiler/dialect/kern/RowNorm.h"
 #include "compiler/passes/fuse/Grouping.h"
 #include "compiler/passes/fuse/Passes.h"
 #include "compiler/passes/fuse/RowDomain.h"
@@ -43,6 +44,9 @@ LogicalResult checkEpilogue(Operation *anchor) {
     derived.insert(op.result_begin(), op.result_end());
     bool isPart = llvm::any_of(parts, [&](const InterleavedParts::Part &part) { return part.value.getDefiningOp() == &op; });
     if (fuse::isReshapeOp(&op) || isPart)
+      continue;
+    if (auto matmul = dyn_cast<kern::MatmulOp>(anchor);
+        isa<kern::RowStatisticsOp>(op) && matmul && kern::canStoreStatistics(matmul))
       continue;
     auto generic = dyn_cast<linalg::GenericOp>(op);
     bool isAlong = generic && fuse::isElementwise(generic) && llvm::all_of(generic.getDpsInputOperands(), [&](OpOperand *input) {

@@ -78,3 +78,60 @@ kern.kernel @normalized attributes {schedule = #kern.schedule<matmul>} {
   %acc = kern.matmul %x, %w {packed, ogc.row_norm = "root_mean_square", ogc.epsilon = 9.99999974E-6 : f32} : (tensor<1x1x70xf32>, tensor<1x70x16xf32>) -> tensor<1x1x16xf32>
   kern.yield %acc : tensor<1x1x16xf32>
 }
+
+#outer3 = affine_map<(d0, d1, d2) -> (d0, d1)>
+
+// Statistics of the rows of a panel, once they are stored: their mean, then the squares of the distances from it.
+// CHECK-LABEL: func.func @stores_statistics
+// CHECK: vector.fma
+// CHECK: memref.store
+// CHECK-COUNT-8: vector.load {{.*}} vector<8xf16>
+// CHECK: vector.reduction <add>
+// CHECK: arith.subf
+// CHECK: vector.reduction <add>
+// CHECK: memref.store {{.*}} memref<80xf32>
+// CHECK: memref.store {{.*}} memref<80xf32>
+kern.kernel @stores_statistics attributes {schedule = #kern.schedule<matmul>} {
+^bb0(%a: tensor<1x40x64xf16>, %v: tensor<2x64x64xf16>):
+  %acc = kern.matmul %a, %v {packed} : (tensor<1x40x64xf16>, tensor<2x64x64xf16>) -> tensor<1x40x128xf32>
+  %e = tensor.empty() : tensor<1x40x128xf16>
+  %x = linalg.generic {indexing_maps = [#id3, #id3], iterator_types = ["parallel", "parallel", "parallel"]} ins(%acc : tensor<1x40x128xf32>) outs(%e : tensor<1x40x128xf16>) {
+  ^bb0(%b: f32, %o: f16):
+    %0 = arith.truncf %b : f32 to f16
+    linalg.yield %0 : f16
+  } -> tensor<1x40x128xf16>
+  %m, %q = kern.row_statistics %x : tensor<1x40x128xf16> -> tensor<1x40x2xf32>
+  kern.yield %x, %m, %q : tensor<1x40x128xf16>, tensor<1x40x2xf32>, tensor<1x40x2xf32>
+}
+
+// They are merged once for each row of a tile, not for each of its elements.
+// CHECK-LABEL: func.func @scales_rows
+// CHECK: vector.fma
+// CHECK: scf.for
+// CHECK: scf.for {{.*}} -> (f32, f32, f32)
+// CHECK: arith.divf
+// CHECK-NEXT: scf.for
+// CHECK: arith.mulf
+// CHECK: memref.store
+kern.kernel @scales_rows attributes {schedule = #kern.schedule<matmul>} {
+^bb0(%m: tensor<1x40x2xf32>, %q: tensor<1x40x2xf32>, %x: tensor<1x40x128xf16>, %w: tensor<1x128x64xf16>):
+  %f = kern.merge_statistics %m, %q {epsilon = 9.99999974E-6 : f32} : tensor<1x40x2xf32> -> tensor<1x40xf32>
+  %acc = kern.matmul %x, %w {packed} : (tensor<1x40x128xf16>, tensor<1x128x64xf16>) -> tensor<1x40x64xf32>
+  %e = tensor.empty() : tensor<1x40x64xf32>
+  %y = linalg.generic {indexing_maps = [#id3, #outer3, #id3], iterator_types = ["parallel", "parallel", "parallel"]} ins(%acc, %f : tensor<1x40x64xf32>, tensor<1x40xf32>) outs(%e : tensor<1x40x64xf32>) {
+  ^bb0(%b: f32, %c: f32, %o: f32):
+    %0 = arith.mulf %b, %c : f32
+    linalg.yield %0 : f32
+  } -> tensor<1x40x64xf32>
+  kern.yield %y : tensor<1x40x64xf32>
+}
+
+// By itself, element by element.
+// CHECK-LABEL: func.func @statistics_alone
+// CHECK: scf.for {{.*}} -> (f32)
+// CHECK: scf.for {{.*}} -> (f32)
+kern.kernel @statistics_alone attributes {schedule = #kern.schedule<pointwise>} {
+^bb0(%x: tensor<1x40x128xf16>):
+  %m, %q = kern.row_statistics %x : tensor<1x40x128xf16> -> tensor<1x40x2xf32>
+  kern.yield %q : tensor<1x40x2xf32>
+}

@@ -101,3 +101,67 @@ func.func @copies(%x: tensor<1x3x4x4xf32>) -> tensor<1x16x16xf32> {
   %7 = kern.matmul %5, %6 : (tensor<1x16x16xf32>, tensor<1x16x16xf32>) -> tensor<1x16x16xf32>
   return %7 : tensor<1x16x16xf32>
 }
+
+// -----
+
+#id = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#outer = affine_map<(d0, d1, d2) -> (d0, d1)>
+
+// Statistics are taken in the region that computes their rows, and merged in the one that scales rows by them.
+// CHECK-LABEL: func.func @statistics
+// CHECK: %[[R:.*]]:3 = kern.region(%arg0, %arg1)
+// CHECK:   kern.matmul
+// CHECK:   %[[X:.*]] = linalg.generic
+// CHECK:   %[[M:.*]], %[[Q:.*]] = kern.row_statistics %[[X]]
+// CHECK:   kern.yield %[[X]], %[[M]], %[[Q]]
+// CHECK: kern.region
+// CHECK:   %[[F:.*]] = kern.merge_statistics
+// CHECK:   %[[ACC:.*]] = kern.matmul
+// CHECK:   %[[Y:.*]] = linalg.generic {{.*}} ins(%[[ACC]], %[[F]]
+// CHECK:   kern.yield %[[Y]]
+// CHECK-NOT: kern.region
+// ALONE-LABEL: func.func @statistics
+// ALONE: kern.row_statistics
+// ALONE: kern.yield
+func.func @statistics(%a: tensor<1x40x64xf16>, %v: tensor<2x64x64xf16>, %w: tensor<1x128x64xf16>) -> tensor<1x40x64xf32> {
+  %acc = kern.matmul %a, %v {packed} : (tensor<1x40x64xf16>, tensor<2x64x64xf16>) -> tensor<1x40x128xf32>
+  %e = tensor.empty() : tensor<1x40x128xf16>
+  %x = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%acc : tensor<1x40x128xf32>) outs(%e : tensor<1x40x128xf16>) {
+  ^bb0(%b: f32, %o: f16):
+    %0 = arith.truncf %b : f32 to f16
+    linalg.yield %0 : f16
+  } -> tensor<1x40x128xf16>
+  %m, %q = kern.row_statistics %x : tensor<1x40x128xf16> -> tensor<1x40x2xf32>
+  %f = kern.merge_statistics %m, %q {epsilon = 1.0e-5 : f32} : tensor<1x40x2xf32> -> tensor<1x40xf32>
+  %acc2 = kern.matmul %x, %w {packed} : (tensor<1x40x128xf16>, tensor<1x128x64xf16>) -> tensor<1x40x64xf32>
+  %e2 = tensor.empty() : tensor<1x40x64xf32>
+  %y = linalg.generic {indexing_maps = [#id, #outer, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%acc2, %f : tensor<1x40x64xf32>, tensor<1x40xf32>) outs(%e2 : tensor<1x40x64xf32>) {
+  ^bb0(%b: f32, %c: f32, %o: f32):
+    %0 = arith.mulf %b, %c : f32
+    linalg.yield %0 : f32
+  } -> tensor<1x40x64xf32>
+  return %y : tensor<1x40x64xf32>
+}
+
+// -----
+
+#id = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+
+// Panels of 32 columns: no thread has all of a part of a row.
+// CHECK-LABEL: func.func @narrow
+// CHECK: kern.region
+// CHECK-NOT: kern.row_statistics
+// CHECK: kern.yield
+// CHECK: kern.region
+// CHECK: kern.row_statistics
+func.func @narrow(%a: tensor<1x40x64xf16>, %v: tensor<4x64x32xf16>) -> tensor<1x40x2xf32> {
+  %acc = kern.matmul %a, %v {packed} : (tensor<1x40x64xf16>, tensor<4x64x32xf16>) -> tensor<1x40x128xf32>
+  %e = tensor.empty() : tensor<1x40x128xf16>
+  %x = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%acc : tensor<1x40x128xf32>) outs(%e : tensor<1x40x128xf16>) {
+  ^bb0(%b: f32, %o: f16):
+    %0 = arith.truncf %b : f32 to f16
+    linalg.yield %0 : f16
+  } -> tensor<1x40x128xf16>
+  %m, %q = kern.row_statistics %x : tensor<1x40x128xf16> -> tensor<1x40x2xf32>
+  return %q : tensor<1x40x2xf32>
+}

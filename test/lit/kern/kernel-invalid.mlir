@@ -71,3 +71,35 @@ func.func @norm_packed(%x: tensor<1x1x8xf16>, %w: tensor<1x8x16xf16>) -> tensor<
   %0 = kern.matmul %x, %w {ogc.row_norm = "root_mean_square", ogc.epsilon = 1.0 : f32} : (tensor<1x1x8xf16>, tensor<1x8x16xf16>) -> tensor<1x1x16xf32>
   return %0 : tensor<1x1x16xf32>
 }
+
+// -----
+
+func.func @statistics_of_odd_rows(%x: tensor<1x40x100xf16>) -> tensor<1x40x1xf32> {
+  // expected-error @+1 {{input is 'tensor<1x40x100xf16>', expected a static tensor of floats whose rows have a multiple of 64 elements}}
+  %m, %q = kern.row_statistics %x : tensor<1x40x100xf16> -> tensor<1x40x1xf32>
+  return %m : tensor<1x40x1xf32>
+}
+
+// -----
+
+func.func @statistics_shape(%x: tensor<1x40x128xf16>) -> tensor<1x40x1xf32> {
+  // expected-error @+1 {{result has shape [1, 40, 1], expected [1, 40, 2]}}
+  %m, %q = kern.row_statistics %x : tensor<1x40x128xf16> -> tensor<1x40x1xf32>
+  return %m : tensor<1x40x1xf32>
+}
+
+// -----
+
+func.func @merged_shape(%m: tensor<1x40x2xf32>) -> tensor<1x2xf32> {
+  // expected-error @+1 {{result has shape [1, 2], expected [1, 40]}}
+  %f = kern.merge_statistics %m, %m {epsilon = 1.0e-5 : f32} : tensor<1x40x2xf32> -> tensor<1x2xf32>
+  return %f : tensor<1x2xf32>
+}
+
+// -----
+
+func.func @merged_type(%m: tensor<1x40x2xf16>) -> tensor<1x40xf32> {
+  // expected-error @+1 {{means are 'tensor<1x40x2xf16>', expected a static tensor of f32 with rows}}
+  %f = kern.merge_statistics %m, %m {epsilon = 1.0e-5 : f32} : tensor<1x40x2xf16> -> tensor<1x40xf32>
+  return %f : tensor<1x40xf32>
+}

@@ -51,7 +51,8 @@ __device__ __forceinline__ void gemm(const typename C::Element *a, const typenam
 /// The same with Engine 2, whose operands are tensor maps.
 template <class C, class Epilogue>
 __device__ __forceinline__ void gemm(const TensorMap &a, const TensorMap &b, const Epilogue &epilogue) {
-  using S = TmaTile<C, C::M, C::N, C::K>;
+  using E = Early<Epilogue>;
+  using S = TmaTile<C, C::M, C::N, C::K, E::HasRow ? (int)sizeof(typename E::Row) : 0>;
   int block = blockIdx.x;
   int rank = block % S::Split;
   block /= S::Split;

@@ -10,6 +10,7 @@
 #ifndef OGC_DEVICE_TILE_CUH
 #define OGC_DEVICE_TILE_CUH
 
+#include "ogc/norm.cuh"
 #include "ogc/ptx.cuh"
 
 namespace ogc {

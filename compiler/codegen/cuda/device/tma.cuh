@@ -56,7 +56,8 @@ __device__ __forceinline__ void copyBox(unsigned, const TensorMap &, int, int, i
 #endif
 
 /// WN and WK count warpgroups: 64 columns each; K steps of a stage.
-template <class C, int M_, int N_, int K_> struct TmaTile {
+/// RowBytes: what the epilogue keeps of a row.
+template <class C, int M_, int N_, int K_, int RowBytes = 0> struct TmaTile {
   using T = typename C::Element;
   enum {
     M = M_,
@@ -82,7 +83,8 @@ template <class C, int M_, int N_, int K_> struct TmaTile {
     SlotBytes = BM * LdR * 4,
     ReceiveOffset = (Stages * StageBytes > WK * SlotBytes ? Stages * StageBytes : WK * SlotBytes),
     BarrierOffset = ReceiveOffset + (Split > 1 ? SlotBytes : 0),
-    Bytes = BarrierOffset + 2 * Stages * 8,
+    RowOffset = BarrierOffset + 2 * Stages * 8,
+    Bytes = RowOffset + BM / Split * RowBytes,
     TilesM = (M + BM - 1) / BM,
     TilesN = (N + BN - 1) / BN,
     TilesK = (K + BK - 1) / BK,
@@ -258,6 +260,11 @@ __device__ __forceinline__ void consumeTile(unsigned char *shared, unsigned base
     launchDependents();
   if constexpr (Ahead)
     loadAhead<S, E>(epilogue, batch, m0 + row0, n0, inputs);
+  // What is computed of a row alone, while its elements are on their way. The warps meet before anyone reads it.
+  typename E::Row *rowsAhead = reinterpret_cast<typename E::Row *>(shared + S::RowOffset);
+  if constexpr (E::HasRow)
+    for (int row = tid; row < S::RowsOut && m0 + row0 + row < S::M; row += S::Consumers)
+      rowsAhead[row] = epilogue.row(batch, m0 + row0 + row);
   float acc[S::NI][4] = {};
   multiplyStages<C, S>(acc, base, tiles, wn, wk, lane == 0);
   if constexpr (C::Trigger == 2)
@@ -293,13 +300,19 @@ __device__ __forceinline__ void consumeTile(unsigned char *shared, unsigned base
     partial = reinterpret_cast<const float *>(shared + S::ReceiveOffset);
   } else
     consumersMeet<S::Consumers>();
+  auto rowOf = [&](int m) {
+    if constexpr (E::HasRow)
+      return rowsAhead[m - m0 - row0];
+    else
+      return typename E::Row{};
+  };
   if constexpr (Ahead) {
 #pragma unroll
     for (int step = 0; step < S::Steps; ++step) {
       float sum[S::V];
       int m, n;
       if (takeSum<S>(partial, step, m0 + row0, n0, m, n, sum))
-        E::finish(epilogue, batch, m, n, constants[step], inputs[step], sum);
+        E::finish(epilogue, batch, m, n, constants[step], inputs[step], rowOf(m), sum);
     }
   } else {
 #pragma unroll 4
@@ -310,7 +323,7 @@ __device__ __forceinline__ void consumeTile(unsigned char *shared, unsigned base
         continue;
       E::load(epilogue, batch, m, n, constants[0]);
       E::load(epilogue, batch, m, n, inputs[0]);
-      E::finish(epilogue, batch, m, n, constants[0], inputs[0], sum);
+      E::finish(epilogue, batch, m, n, constants[0], inputs[0], rowOf(m), sum);
     }
   }
 }
