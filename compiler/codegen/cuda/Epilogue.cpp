@@ -4,6 +4,7 @@
 #include "compiler/analysis/InterleavedParts.h"
 #include "compiler/codegen/cuda/Lanes.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -154,7 +155,7 @@ private:
   /// Loads from buffers at places that do not depend on an accumulator. A result is only read where it overwrites an input, and
   /// then each element by the thread that writes it.
   SmallVector<Operation *> independentLoads();
-  /// What loops compute of the row alone, as far as anything else needs it.
+  /// What is dear and computed of the row alone, as far as anything else needs it.
   SmallVector<Value> rowValues();
   /// A struct `type` with `made`, and the function of the first `indices` indices that makes one, `method`.
   FailureOr<std::string> printMade(StringRef type, StringRef method, ArrayRef<Value> made, unsigned indices);
@@ -260,24 +261,25 @@ static void forEachInput(Operation *op, function_ref<void(Value)> visit) {
 }
 
 SmallVector<Value> FunctorPrinter::rowValues() {
-  DenseSet<Value> varies{body.extra(numIndices - 1)}, summed;
+  DenseSet<Value> varies{body.extra(numIndices - 1)}, dear;
   for (int lane = 0; lane < lanes; ++lane)
     varies.insert(body.extra(numIndices + lane));
   llvm::SetVector<Value> made;
   for (Operation &op : body.getBlock().without_terminator()) {
-    bool isOfRow = !isa<memref::StoreOp, vector::StoreOp, kern::StoreStatisticsOp>(op), isSummed = isa<scf::ForOp>(op);
+    bool isOfRow = !isa<memref::StoreOp, vector::StoreOp, kern::StoreStatisticsOp>(op),
+         isDear = isa<scf::ForOp, math::SqrtOp>(op);
     forEachInput(&op, [&](Value input) {
       isOfRow &= !varies.contains(input);
-      isSummed |= summed.contains(input);
+      isDear |= dear.contains(input);
     });
     if (!isOfRow) {
       forEachInput(&op, [&](Value input) {
-        if (summed.contains(input))
+        if (dear.contains(input))
           made.insert(input);
       });
       varies.insert_range(op.getResults());
-    } else if (isSummed) {
-      summed.insert_range(op.getResults());
+    } else if (isDear) {
+      dear.insert_range(op.getResults());
     }
   }
   return made.takeVector();

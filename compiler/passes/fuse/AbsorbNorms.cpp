@@ -117,7 +117,8 @@ public:
 
   void run() {
     Value weight = matmul.getRhs();
-    scaleResult(stored ? factorOfRows() : Value(), norm.beta ? sumOverK(weight, norm.beta) : Value());
+    Value sums = norm.beta ? sumOverK(weight, norm.beta) : Value();
+    scaleResult(stored ? factorOfRows() : Value(), sums && stored ? rounded(sums) : sums);
     matmul.getRhsMutable().assign(scaledWeight(weight));
     matmul.getLhsMutable().assign(fuse::createReshape(builder, loc, norm.rows, typeOf(matmul.getLhs()).getShape()));
     if (!stored)
@@ -255,6 +256,13 @@ private:
         kern::MergeStatisticsOp::create(builder, normLoc, RankedTensorType::get(outer, builder.getF32Type()), taken.getMeans(),
                                         taken.getSquares(), norm.norm.epsilon, isCentered() ? UnitAttr() : builder.getUnitAttr());
     return fuse::createReshape(builder, loc, factor, matmul.getType().getShape().drop_back());
+  }
+
+  /// `sums` as the weight is stored: the threads of a tile hold them while they multiply.
+  Value rounded(Value sums) {
+    AffineMap all = map(2, {0, 1});
+    return generic({sums}, {all}, empty(typeOf(sums).getShape(), panels.getElementType()), all, /*reduces=*/false,
+                   [](OpBuilder &, ValueRange x) { return x[0]; });
   }
 
   /// Multiplies the rows of the result by `factors` and adds `sums`, one for each column of the panels, to all of them; or to the

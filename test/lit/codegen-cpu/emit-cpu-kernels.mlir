@@ -114,9 +114,9 @@ kern.kernel @stores_statistics attributes {schedule = #kern.schedule<matmul>} {
 // CHECK: arith.mulf
 // CHECK: memref.store
 kern.kernel @scales_rows attributes {schedule = #kern.schedule<matmul>} {
-^bb0(%m: tensor<1x40x2xf32>, %q: tensor<1x40x2xf32>, %x: tensor<1x40x128xf16>, %w: tensor<1x128x64xf16>):
-  %f = kern.merge_statistics %m, %q {epsilon = 9.99999974E-6 : f32} : tensor<1x40x2xf32> -> tensor<1x40xf32>
-  %acc = kern.matmul %x, %w {packed} : (tensor<1x40x128xf16>, tensor<1x128x64xf16>) -> tensor<1x40x64xf32>
+^bb0(%m: tensor<1x40x12xf32>, %q: tensor<1x40x12xf32>, %x: tensor<1x40x768xf16>, %w: tensor<1x768x64xf16>):
+  %f = kern.merge_statistics %m, %q {epsilon = 9.99999974E-6 : f32} : tensor<1x40x12xf32> -> tensor<1x40xf32>
+  %acc = kern.matmul %x, %w {packed} : (tensor<1x40x768xf16>, tensor<1x768x64xf16>) -> tensor<1x40x64xf32>
   %e = tensor.empty() : tensor<1x40x64xf32>
   %y = linalg.generic {indexing_maps = [#id3, #outer3, #id3], iterator_types = ["parallel", "parallel", "parallel"]} ins(%acc, %f : tensor<1x40x64xf32>, tensor<1x40xf32>) outs(%e : tensor<1x40x64xf32>) {
   ^bb0(%b: f32, %c: f32, %o: f32):
