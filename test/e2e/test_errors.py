@@ -184,6 +184,9 @@ def test_usage(ogc, arguments):
     (["compile", "m.onnx", "--memory", "-5MB"], ["--memory", "'-5MB' is negative"]),
     (["bench", "m.ogc", "--iterations", "0"], ["--iterations: value 0 not in range"]), (["run", "m.ogc", "--seed", "x"], ["error: could not"]),
     (["compile", "m.onnx", "--precision", "FP64"], ["--precision: FP64 not in"]),
+    (["verify", "m.ogc", "--random-calls", "9", "--nodes"], ["--random-calls excludes --nodes"]),
+    (["verify", "m.ogc", "--random-calls", "9", "--graph", "a"], ["--graph excludes --random-calls"]),
+    (["verify", "m.ogc", "--seconds", "9"], ["--seconds requires --random-calls"]),
 ], ids=lambda value: " ".join(value))
 def test_usage_says_what(ogc, arguments, parts):
     """Also: no word of the parser's begins with upper case, and no negative number is taken for a large one."""

@@ -276,22 +276,31 @@ void addVerifyCommand(CLI::App &app, int &exitCode) {
   CLI::App *command =
       app.add_subcommand("verify", "compares a device with the cpu target, other orders and replays with the first");
   addSessionOptions(*command, *options);
-  command->add_option("--random-orders", options->randomOrders,
-                      "random topological orders to run on the cpu, which must give the same bits");
+  CLI::Option *calls = command->add_option("--random-calls", options->randomCalls,
+                                           "calls random graphs of the bundle this many times in one context; each must give the "
+                                           "bits it gives alone");
+  command->add_option("--seconds", options->seconds, "ends the random calls after this time, with fewer calls")->needs(calls);
+  // What checks one graph; inputs of the calls are random.
+  calls->excludes("--graph")->excludes("--input");
+  command
+      ->add_option("--random-orders", options->randomOrders,
+                   "random topological orders to run on the cpu, which must give the same bits")
+      ->excludes(calls);
   command->add_option("--replays", options->replays, "runs on the device, which must give the same bits")
       ->capture_default_str()
-      ->check(CLI::Range(1u, 1u << 24));
-  command->add_flag("--poison", options->poison, "fills scratch and outputs with NaN patterns before each run");
-  command->add_flag("--nodes", options->nodes, "also runs the nodes one by one on equal inputs and compares what each writes");
-  command->add_option("--random-calls", options->randomCalls,
-                      "calls random graphs of the bundle this many times in one context; each must give the bits it gives alone");
-  command->add_option("--seconds", options->seconds, "ends the random calls after this time, with fewer calls");
-  command->add_flag("--new-inputs", options->newInputs,
-                    "then writes other random inputs into the same buffers and compares the next run");
+      ->check(CLI::Range(1u, 1u << 24))
+      ->excludes(calls);
+  command->add_flag("--poison", options->poison, "fills scratch and outputs with NaN patterns before each run")->excludes(calls);
+  command->add_flag("--nodes", options->nodes, "also runs the nodes one by one on equal inputs and compares what each writes")
+      ->excludes(calls);
+  command
+      ->add_flag("--new-inputs", options->newInputs,
+                 "then writes other random inputs into the same buffers and compares the next run")
+      ->excludes(calls);
   command->add_option("--tolerance", options->tolerance,
                       "largest relative L2 error of a float output against the cpu target; by default 1e-4 for fp32, 5e-3 for "
                       "tf32, 2e-2 for 16 bits");
-  command->add_flag("--json", options->json, "prints JSON");
+  command->add_flag("--json", options->json, "prints JSON")->excludes(calls);
   command->callback([options, &exitCode] { runAction(exitCode, [&] { return verify(*options); }); });
 }
 
