@@ -182,6 +182,16 @@ SmallVector<func::FuncOp> chooseGraphs(ArrayRef<func::FuncOp> graphs, StringRef 
   return chosen;
 }
 
+/// True where every cut holds in `graph` too: how many elements belong to a position may depend on other symbols (batch and
+/// sequence in one dimension).
+bool holdsCuts(func::FuncOp graph, StringRef symbol, DictionaryAttr answer) {
+  std::optional<int64_t> size = specialize::sizeOfSymbol(graph, symbol);
+  return size && llvm::all_of(answer.getAs<ArrayAttr>("cuts").getAsRange<DenseI64ArrayAttr>(), [&](DenseI64ArrayAttr cut) {
+           auto type = dyn_cast<RankedTensorType>(graph.getResultTypes()[cut[0]]);
+           return type && cut[1] < type.getRank() && type.getDimSize(cut[1]) == *size * cut[2];
+         });
+}
+
 /// The first refusal; safe where all graphs agree on what the outputs look like.
 DictionaryAttr proveSymbol(ModuleOp generic, ArrayRef<func::FuncOp> graphs, const CompileOptions &options, StringRef symbol) {
   DictionaryAttr answer;
@@ -190,7 +200,7 @@ DictionaryAttr proveSymbol(ModuleOp generic, ArrayRef<func::FuncOp> graphs, cons
     DictionaryAttr next = prover.prove();
     if (!next.getAs<BoolAttr>("safe").getValue())
       return next;
-    if (answer && answer != next)
+    if ((answer && answer != next) || !llvm::all_of(graphs, [&](func::FuncOp other) { return holdsCuts(other, symbol, next); }))
       return prover.refuse("the outputs hold its positions in other places in other graphs");
     answer = next;
   }

@@ -133,6 +133,19 @@ def test_padded_rows(ogc, tmp_path):
     refused(lambda: ogc.run(bundle, rows(9, 6, 8)), "no graph takes 'x' of shape 9x6x8", "'batch8_seq6' (x 8x6x8)")
 
 
+def test_padded_rows_in_an_output_of_merged_dimensions(ogc, tmp_path):
+    """How many rows of the output belong to one of the batch depends on the other symbol: one cut would be right for one of its sizes."""
+    path = save(tmp_path, [node("Relu", "x", "a"), node("Reshape", "a shape", "y")], {"x": (F32, ("b", "s", 8))}, {"y": (F32, None)}, {"shape": np.array([-1, 8])})
+    for sizes in ("b=3 s=4,8", "b=3 s=8,4", "b=3 s=5,7"):
+        bundle = ogc.compile(path, tmp_path / "m.ogc", sizes)
+        for s in sizes.split("=")[-1].split(","):
+            check(ogc, bundle, path, rows(3, int(s), 8))
+            refused(lambda: ogc.run(bundle, rows(2, int(s), 8)), "'b' is not padded", "in other places in other graphs")
+    bundle = ogc.compile(path, tmp_path / "m.ogc", "b=3,5 s=4")
+    for b in (2, 3, 4, 5):
+        check(ogc, bundle, path, rows(b, 4, 8))
+
+
 def mixing(op, tmp_path):
     nodes = {
         "ReduceMean": [node("ReduceMean", "x axis", "m", keepdims=1), node("Sub", "x m", "y")],
