@@ -127,6 +127,32 @@ def test_blocks(ogc, tmp_path):
         assert count == before - 3 and error <= tolerance
 
 
+def blocks_behind(layers, rows, k, norm):
+    """Residual blocks with the norm behind the sum: its result is what the next block reads and adds."""
+    rng = np.random.default_rng(layers + 100)
+    constants = {"axis": np.array([-1]), "epsilon": np.array(1e-5, np.float32)}
+    constants |= {name: (1 + 0.2 * rng.standard_normal(k)).astype(np.float32) for name in ("gamma", "beta")}
+    nodes, rest = [], "x"
+    for i in range(layers):
+        for name, shape in (("up", (k, 2 * k)), ("down", (2 * k, k))):
+            constants[f"{name}{i}"] = (rng.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32)
+        constants[f"bias{i}"] = rng.standard_normal(k).astype(np.float32)
+        nodes += [node("MatMul", f"{rest} up{i}", f"u{i}"), node("Relu", f"u{i}", f"r{i}"), node("MatMul", f"r{i} down{i}", f"d{i}"), node("Add", f"d{i} bias{i}", f"b{i}"),
+                  node("Add", f"b{i} {rest}", f"h{i}"), *norm(f"h{i}", f"n{i}", 1e-5)]
+        rest = f"n{i}"
+    used = {name for each in nodes for name in each.input}
+    return harness.make_model(nodes, {"x": (F32, (1, rows, k))}, {rest: (F32, None)}, {name: array for name, array in constants.items() if name in used})
+
+
+@pytest.mark.parametrize("norm", [rms, layer], ids=lambda norm: norm.__name__)
+@pytest.mark.parametrize("rows", [50, 197])
+def test_blocks_with_the_norm_behind(ogc, tmp_path, rows, norm):
+    """All but the last, which is the result, are in the product that reads them and in the one that adds them."""
+    for precision, tolerance in SIXTEEN.items():
+        (count, error), (before, _) = counts_and_errors(ogc, tmp_path, blocks_behind(4, rows, 128, norm), precision)
+        assert count == before - 3 and error <= tolerance
+
+
 @pytest.mark.parametrize("rows", [2, 40])
 @pytest.mark.parametrize("ratio", [10, 50])
 @pytest.mark.parametrize("precision", ["fp16", "bf16"])

@@ -182,7 +182,7 @@ LogicalResult Epilogue::bindRow(ArrayRef<Value> row) {
       Value source = input;
       while (isa_and_nonnull<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(source.getDefiningOp()))
         source = source.getDefiningOp()->getOperand(0);
-      if (!type || type.getRank() != static_cast<int64_t>(row.size()) || !source.getDefiningOp<kern::MergeStatisticsOp>())
+      if (!type || type.getRank() != static_cast<int64_t>(row.size()) || !kern::isMergeOfStatistics(source.getDefiningOp()))
         continue;
       Value element = kernel.emitter.emit(input, row);
       if (!element)

@@ -128,6 +128,28 @@ SmallVector<Value> ElementEmitter::emitRun(Value tensor, ArrayRef<Value> indices
   return elements;
 }
 
+/// Parts of a row that are read at once.
+static int64_t runOf(int64_t parts) { return parts % 4 == 0 ? 4 : parts % 2 == 0 ? 2 : 1; }
+
+Value ElementEmitter::emitMean(kern::MergeMeansOp op, ArrayRef<Value> indices) {
+  Location loc = op.getLoc();
+  int64_t parts = tensorType(op.getMeans()).getShape().back(), run = runOf(parts);
+  SmallVector<Value> at(indices);
+  at.push_back({});
+  SmallVector<Value> sum = emitLoops(loc, {parts / run}, {constantF32(builder, loc, 0)},
+                                     [&](ArrayRef<Value> part, ValueRange carried) -> SmallVector<Value> {
+                                       at.back() = math.mul(loc, part[0], run);
+                                       Value total = carried[0];
+                                       SmallVector<Value> means = emitRun(op.getMeans(), at, run);
+                                       for (Value mean : means)
+                                         total = arith::AddFOp::create(builder, loc, total, mean);
+                                       return means.empty() ? SmallVector<Value>() : SmallVector<Value>{total};
+                                     });
+  if (sum.empty())
+    return {};
+  return arith::MulFOp::create(builder, loc, sum[0], constantF32(builder, loc, 1.f / static_cast<float>(parts)));
+}
+
 /// Distances of the parts' means are taken from the first of them, so that a mean far larger than the spread loses nothing.
 Value ElementEmitter::emitFactor(kern::MergeStatisticsOp op, ArrayRef<Value> indices) {
   Location loc = op.getLoc();
@@ -138,7 +160,7 @@ Value ElementEmitter::emitFactor(kern::MergeStatisticsOp op, ArrayRef<Value> ind
   at.push_back(math.constant(loc, 0));
   if (!op.getAroundZero() && !(origin = emit(op.getMeans(), at)))
     return {};
-  int64_t run = parts % 4 == 0 ? 4 : parts % 2 == 0 ? 2 : 1; // read at once
+  int64_t run = runOf(parts);
   SmallVector<Value> sums =
       emitLoops(loc, {parts / run}, {zero, zero, zero}, [&](ArrayRef<Value> part, ValueRange carried) -> SmallVector<Value> {
         at.back() = math.mul(loc, part[0], run);

@@ -25,6 +25,7 @@ class DepthwiseConvOp;
 class AttentionOp;
 class RowStatisticsOp;
 class MergeStatisticsOp;
+class MergeMeansOp;
 } // namespace ogc::kern
 
 namespace ogc::codegen {
@@ -114,6 +115,7 @@ private:
   mlir::Value emitStatistic(kern::RowStatisticsOp op, bool isMean, llvm::ArrayRef<mlir::Value> indices);
   /// `count` neighbours of the innermost dimension from `indices` on, which is a multiple of `count`, as is the extent.
   llvm::SmallVector<mlir::Value> emitRun(mlir::Value tensor, llvm::ArrayRef<mlir::Value> indices, int64_t count);
+  mlir::Value emitMean(kern::MergeMeansOp op, llvm::ArrayRef<mlir::Value> indices);
   mlir::Value emitFactor(kern::MergeStatisticsOp op, llvm::ArrayRef<mlir::Value> indices);
   mlir::Value emitDot(mlir::Location loc, llvm::ArrayRef<int64_t> extents,
                       llvm::function_ref<mlir::Value(llvm::ArrayRef<mlir::Value>)> lhs,

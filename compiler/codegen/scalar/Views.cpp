@@ -67,6 +67,7 @@ Value ElementEmitter::emitTensorOp(Operation *op, ArrayRef<Value> indices) {
       .Case([&](tensor::ConcatOp concat) { return emitConcat(concat, 0, concat.getInputs().size(), 0, indices); })
       .Case([&](tensor::PadOp pad) { return emitPad(pad, indices); })
       .Case([&](kern::MergeStatisticsOp merge) { return emitFactor(merge, indices); })
+      .Case([&](kern::MergeMeansOp merge) { return emitMean(merge, indices); })
       .Case([&](tensor::CastOp cast) { return emit(cast.getSource(), indices); })
       .Case([&](tensor::SplatOp splat) { return emitScalar(splat.getInput()); })
       .Case([&](tensor::InsertOp insert) { return emitInsert(insert, indices); })

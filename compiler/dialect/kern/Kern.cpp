@@ -33,6 +33,8 @@ void KernDialect::initialize() {
 
 bool isAnchor(Operation *op) { return isa<MatmulOp, ConvOp, DepthwiseConvOp, AttentionOp, ProgramOp>(op); }
 
+bool isMergeOfStatistics(Operation *op) { return isa_and_nonnull<MergeStatisticsOp, MergeMeansOp>(op); }
+
 Operation *findAnchor(Block &body) {
   for (Operation &op : body)
     if (isAnchor(&op))
@@ -270,12 +272,16 @@ LogicalResult RowStatisticsOp::verify() {
   return failed(checkShape(*this, "result", getMeans(), expected)) ? failure() : checkResultIsF32(*this);
 }
 
-LogicalResult MergeStatisticsOp::verify() {
-  RankedTensorType type = tensorType(getMeans());
+/// Checks an operation that makes one number a row of `means`.
+static LogicalResult verifyMerge(Operation *op, Value means) {
+  RankedTensorType type = tensorType(means);
   if (type.getRank() == 0 || !type.hasStaticShape() || !type.getElementType().isF32())
-    return emitOpError() << "means are " << type << ", expected a static tensor of f32 with rows";
-  return failed(checkShape(*this, "result", getFactor(), type.getShape().drop_back())) ? failure() : checkResultIsF32(*this);
+    return op->emitOpError() << "means are " << type << ", expected a static tensor of f32 with rows";
+  return failed(checkShape(op, "result", op->getResult(0), type.getShape().drop_back())) ? failure() : checkResultIsF32(op);
 }
+
+LogicalResult MergeStatisticsOp::verify() { return verifyMerge(*this, getMeans()); }
+LogicalResult MergeMeansOp::verify() { return verifyMerge(*this, getMeans()); }
 
 LogicalResult RegionOp::verify() {
   Block &body = getBody().front();

@@ -31,6 +31,9 @@ bool isAnchor(mlir::Operation *op);
 /// read as that input.
 bool computesElementsOnce(Schedule schedule);
 
+/// True for operations that make one number a row of the statistics of its parts.
+bool isMergeOfStatistics(mlir::Operation *op);
+
 /// The only anchor of a kernel body, or null when it has none.
 mlir::Operation *findAnchor(mlir::Block &body);
 

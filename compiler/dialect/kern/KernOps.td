@@ -132,6 +132,21 @@ def Kern_MergeStatisticsOp : Kern_Op<"merge_statistics", [Pure, AllTypesMatch<["
   let hasVerifier = 1;
 }
 
+def Kern_MergeMeansOp : Kern_Op<"merge_means", [Pure]> {
+  let summary = "mean of rows";
+  let description = [{
+    From the first result `[..., C]` of `kern.row_statistics` the mean of each row. `[...]`, in f32.
+
+    ```mlir
+    %mean = kern.merge_means %means : tensor<1x128x12xf32> -> tensor<1x128xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$means);
+  let results = (outs AnyRankedTensor:$mean);
+  let assemblyFormat = "$means attr-dict `:` type($means) `->` type($mean)";
+  let hasVerifier = 1;
+}
+
 def Kern_StoreStatisticsOp : Kern_Op<"store_statistics", [AttrSizedOperandSegments, AllTypesMatch<["means", "squares"]>]> {
   let summary = "neighbouring elements of a row on their way into its statistics";
   let description = [{

@@ -28,6 +28,8 @@ struct Candidate {
   fuse::MatchedNorm norm;
   /// Rows whose kernel stores their statistics; null where the product sums what it reads.
   Value stored;
+  /// What else reads the normalized rows, and normalizes them again for itself: residuals of products.
+  std::vector<OpOperand *> residuals;
   std::tuple<kern::RowNorm::Kind, llvm::SetVector<Attribute>, llvm::SetVector<Attribute>> key;
 };
 
@@ -87,12 +89,41 @@ Value storedWithStatistics(Value rows) {
   return isa_and_nonnull<linalg::GenericOp>(rows.getDefiningOp()) && comeWithStatistics(rows) ? rows : Value();
 }
 
+/// True for a use by an element-wise operation that goes on with what a product gives, in that product's region.
+bool isResidual(OpOperand &use) {
+  auto generic = dyn_cast<linalg::GenericOp>(use.getOwner());
+  return generic && fuse::isElementwise(generic) && !generic.isDpsInit(&use) && fuse::mapOf(use).isIdentity() &&
+         llvm::any_of(generic.getDpsInputOperands(), [&](OpOperand *other) {
+           return other != &use && other->get() != use.get() && fuse::mapOf(*other).isIdentity() &&
+                  comeWithStatistics(other->get());
+         });
+}
+
+/// The uses of `normalized` but the one that `matmul` reads it by; nothing where one of them is no residual.
+std::optional<std::vector<OpOperand *>> residualsOf(Value normalized, kern::MatmulOp matmul) {
+  Value read = matmul.getLhs();
+  Operation *reader = matmul;
+  while (read != normalized) {
+    reader = read.getDefiningOp();
+    read = reader->getOperand(0);
+  }
+  std::vector<OpOperand *> residuals;
+  for (OpOperand &use : normalized.getUses())
+    if (use.getOwner() != reader)
+      residuals.push_back(&use);
+  if (!llvm::all_of(residuals, [](OpOperand *use) { return isResidual(*use); }))
+    return std::nullopt;
+  return residuals;
+}
+
 std::optional<Candidate> candidateOf(kern::MatmulOp matmul, const ConstantOps &constants) {
   bool sums = kern::canNormalizeRows(matmul);
   if (!(sums || kern::canScaleRows(matmul)) || kern::rowNormOf(matmul) || !constants.contains(matmul.getRhs()))
     return std::nullopt;
   Value normalized = withoutRowReshapes(matmul.getLhs());
-  std::optional<fuse::MatchedNorm> norm = normalized.hasOneUse() ? fuse::matchRowNorm(normalized) : std::nullopt;
+  std::optional<std::vector<OpOperand *>> residuals = residualsOf(normalized, matmul);
+  std::optional<fuse::MatchedNorm> norm =
+      residuals && (!sums || residuals->empty()) ? fuse::matchRowNorm(normalized) : std::nullopt;
   auto isVariable = [&](Value value) { return value && !constants.contains(value); };
   if (!norm || isVariable(norm->gamma) || isVariable(norm->beta) || constants.contains(norm->rows))
     return std::nullopt;
@@ -103,7 +134,7 @@ std::optional<Candidate> candidateOf(kern::MatmulOp matmul, const ConstantOps &c
   if (norm->norm.kind == kern::RowNorm::StandardDeviation && typeOf(matmul.getLhs()).getElementTypeBitWidth() != 16)
     return std::nullopt;
   auto rootsOf = [](Value value) { return value ? ConstantOps::rootsOf(value) : llvm::SetVector<Attribute>(); };
-  return Candidate{matmul, *norm, stored, {norm->norm.kind, rootsOf(norm->gamma), rootsOf(norm->beta)}};
+  return Candidate{matmul, *norm, stored, *residuals, {norm->norm.kind, rootsOf(norm->gamma), rootsOf(norm->beta)}};
 }
 
 /// Makes the product of one candidate, and what it needs of the constants.
@@ -112,13 +143,15 @@ public:
   using Statistics = llvm::DenseMap<Value, kern::RowStatisticsOp>;
 
   Absorber(Candidate &candidate, Statistics &statistics)
-      : matmul(candidate.matmul), norm(candidate.norm), stored(candidate.stored), statistics(statistics), builder(matmul),
-        loc(matmul.getLoc()), panels(typeOf(matmul.getRhs())) {}
+      : matmul(candidate.matmul), norm(candidate.norm), stored(candidate.stored), residuals(candidate.residuals),
+        statistics(statistics), builder(matmul), loc(matmul.getLoc()), panels(typeOf(matmul.getRhs())) {}
 
   void run() {
     Value weight = matmul.getRhs();
+    for (OpOperand *residual : residuals)
+      normalizeFor(*residual);
     Value sums = norm.beta ? sumOverK(weight, norm.beta) : Value();
-    scaleResult(stored ? factorOfRows() : Value(), sums && stored ? rounded(sums) : sums);
+    scaleResult(stored ? factorOfRows(matmul.getType().getShape().drop_back()) : Value(), sums && stored ? rounded(sums) : sums);
     matmul.getRhsMutable().assign(scaledWeight(weight));
     matmul.getLhsMutable().assign(fuse::createReshape(builder, loc, norm.rows, typeOf(matmul.getLhs()).getShape()));
     if (!stored)
@@ -238,24 +271,61 @@ private:
     return isCentered() ? withoutColumnSums(scaled) : scaled;
   }
 
-  /// One over the spread of each row of the product, from the statistics that are stored with the rows.
-  Value factorOfRows() {
-    RankedTensorType type = typeOf(stored);
-    Location normLoc = norm.ops.front()->getLoc();
-    ArrayRef<int64_t> outer = type.getShape().drop_back();
+  /// The statistics that are stored with the rows.
+  kern::RowStatisticsOp takenStatistics() {
     kern::RowStatisticsOp &taken = statistics[stored];
     if (!taken) {
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPointAfterValue(stored);
-      SmallVector<int64_t> shape(outer);
-      shape.push_back(type.getShape().back() / kern::RowStatisticsOp::width);
+      SmallVector<int64_t> shape(typeOf(stored).getShape());
+      shape.back() /= kern::RowStatisticsOp::width;
       auto parts = RankedTensorType::get(shape, builder.getF32Type());
-      taken = kern::RowStatisticsOp::create(builder, normLoc, parts, parts, stored);
+      taken = kern::RowStatisticsOp::create(builder, norm.ops.front()->getLoc(), parts, parts, stored);
     }
-    Value factor =
-        kern::MergeStatisticsOp::create(builder, normLoc, RankedTensorType::get(outer, builder.getF32Type()), taken.getMeans(),
-                                        taken.getSquares(), norm.norm.epsilon, isCentered() ? UnitAttr() : builder.getUnitAttr());
-    return fuse::createReshape(builder, loc, factor, matmul.getType().getShape().drop_back());
+    return taken;
+  }
+
+  RankedTensorType rowType() { return RankedTensorType::get(typeOf(stored).getShape().drop_back(), builder.getF32Type()); }
+
+  /// One over the spread of each row, as a tensor of `shape`.
+  Value factorOfRows(ArrayRef<int64_t> shape) {
+    kern::RowStatisticsOp taken = takenStatistics();
+    Value factor = kern::MergeStatisticsOp::create(builder, taken.getLoc(), rowType(), taken.getMeans(), taken.getSquares(),
+                                                   norm.norm.epsilon, isCentered() ? UnitAttr() : builder.getUnitAttr());
+    return fuse::createReshape(builder, loc, factor, shape);
+  }
+
+  /// Lets `use` read rows that are normalized where it reads them.
+  void normalizeFor(OpOperand &use) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(use.getOwner());
+    RankedTensorType type = typeOf(use.get());
+    unsigned rank = type.getRank();
+    ArrayRef<int64_t> outer = type.getShape().drop_back();
+    AffineMap all = builder.getMultiDimIdentityMap(rank), row = all.dropResult(rank - 1);
+    SmallVector<Value> inputs{norm.rows, factorOfRows(outer)};
+    SmallVector<AffineMap> maps{all, row};
+    auto add = [&](Value value, AffineMap map) {
+      inputs.push_back(value), maps.push_back(map);
+      return inputs.size() - 1;
+    };
+    size_t mean = 0, gamma = 0, beta = 0;
+    if (isCentered()) {
+      Value means = kern::MergeMeansOp::create(builder, takenStatistics().getLoc(), rowType(), takenStatistics().getMeans());
+      mean = add(fuse::createReshape(builder, loc, means, outer), row);
+    }
+    if (norm.gamma)
+      gamma = add(vectorOfK(norm.gamma), map(rank, {rank - 1}));
+    if (norm.beta)
+      beta = add(vectorOfK(norm.beta), map(rank, {rank - 1}));
+    use.set(generic(inputs, maps, empty(type.getShape(), type.getElementType()), all, /*reduces=*/false,
+                    [&](OpBuilder &b, ValueRange x) -> Value {
+                      Value y = mean ? arith::SubFOp::create(b, loc, x[0], x[mean]).getResult() : x[0];
+                      y = arith::MulFOp::create(b, loc, y, x[1]);
+                      if (gamma)
+                        y = arith::MulFOp::create(b, loc, y, x[gamma]);
+                      return beta ? arith::AddFOp::create(b, loc, y, x[beta]).getResult() : y;
+                    }));
   }
 
   /// `sums` as the weight is stored: the threads of a tile hold them while they multiply.
@@ -310,6 +380,7 @@ private:
   kern::MatmulOp matmul;
   fuse::MatchedNorm &norm;
   Value stored;
+  ArrayRef<OpOperand *> residuals;
   Statistics &statistics;
   OpBuilder builder;
   Location loc;

@@ -130,16 +130,21 @@ void pullOperands(Grouping &grouping, Operation *anchor, int id) {
   }
 }
 
-/// The statistics of rows that `generic`, a member of group `id`, scales them by are cheap to merge for each tile; they join the
-/// group where nothing else reads what is merged.
-void pullFactors(Grouping &grouping, int id, linalg::GenericOp generic) {
-  for (Value input : generic.getDpsInputs()) {
-    auto merge = stripReshapes(input).getDefiningOp<kern::MergeStatisticsOp>();
-    bool isOwn = merge && grouping.isFree(merge) && llvm::all_of(grouping.usesOf(merge.getFactor()), [&](const Use &use) {
-                   return grouping.info(use.user).group == id;
-                 });
-    if (isOwn)
-      grouping.addToGroup(id, merge);
+/// Statistics that `generic`, a member of group `id`, scales rows by are cheap to merge for each tile, and so are rows that it
+/// normalizes by them: they join the group where nothing else reads them.
+void pullNorms(Grouping &grouping, int id, linalg::GenericOp generic) {
+  auto isMerge = [](Value value) { return kern::isMergeOfStatistics(stripReshapes(value).getDefiningOp()); };
+  for (OpOperand *input : generic.getDpsInputOperands()) {
+    Operation *def = stripReshapes(input->get()).getDefiningOp();
+    auto norm = dyn_cast_or_null<linalg::GenericOp>(def);
+    bool isNorm = norm && isElementwise(norm) && mapOf(*input).isIdentity() && llvm::any_of(norm.getDpsInputs(), isMerge) &&
+                  !isEpilogue(grouping, norm);
+    if (!(isNorm || isMerge(input->get())) || !grouping.isFree(def) || grouping.wouldFormCycle(id, def) ||
+        llvm::any_of(grouping.usesOf(def->getResult(0)), [&](const Use &use) { return grouping.info(use.user).group != id; }))
+      continue;
+    grouping.addToGroup(id, def);
+    if (isNorm)
+      pullNorms(grouping, id, norm);
   }
 }
 
@@ -194,7 +199,7 @@ void growEpilogue(Grouping &grouping, int id) {
     grouping.addToGroup(id, op);
     if (statistics)
       continue;
-    pullFactors(grouping, id, generic);
+    pullNorms(grouping, id, generic);
     addUsers(op);
   }
 }

@@ -121,7 +121,8 @@ def AbsorbNorms : Pass<"ogc-absorb-norms", "::mlir::ModuleOp"> {
     columns of W' sum to zero, so that the mean of a row adds nothing.
 
     `kern::canNormalizeRows` says which products of one or two rows can, and sum the rows as they read them. `kern::canScaleRows`: of more than 16 rows, in 16 bits, where the product that computes the
-    rows takes statistics of them (`kern.row_statistics`), from which the factor of a row is merged (`kern.merge_statistics`). A layer normalization must be of a 16-bit type, whose elements are known no better than the variance is
+    rows takes statistics of them (`kern.row_statistics`), from which the factor of a row is merged (`kern.merge_statistics`); residuals of other products may read the normalized rows, too, and
+    normalize them by themselves (`kern.merge_means`). A layer normalization must be of a 16-bit type, whose elements are known no better than the variance is
     when it is computed as E[x^2] - E[x]^2 in f32. A weight that another product (of any graph ID) reads without the same norm stays as it is, since it is stored once.
 
     ```mlir

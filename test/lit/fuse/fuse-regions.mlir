@@ -165,3 +165,38 @@ func.func @narrow(%a: tensor<1x40x64xf16>, %v: tensor<4x64x32xf16>) -> tensor<1x
   %m, %q = kern.row_statistics %x : tensor<1x40x128xf16> -> tensor<1x40x2xf32>
   return %q : tensor<1x40x2xf32>
 }
+
+// -----
+
+#id = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+#outer = affine_map<(d0, d1, d2) -> (d0, d1)>
+
+// Rows that are normalized for a residual alone join the region of the product that they are added to.
+// CHECK-LABEL: func.func @normalized_residual
+// CHECK: kern.region
+// CHECK:   kern.merge_means
+// CHECK:   kern.matmul
+// CHECK:   linalg.generic
+// CHECK:   linalg.generic
+// CHECK:   kern.yield
+// CHECK-NOT: kern.region
+func.func @normalized_residual(%a: tensor<1x40x64xf16>, %v: tensor<2x64x64xf16>, %x: tensor<1x40x128xf16>, %m: tensor<1x40x2xf32>) -> tensor<1x40x128xf16> {
+  %mean = kern.merge_means %m : tensor<1x40x2xf32> -> tensor<1x40xf32>
+  %acc = kern.matmul %a, %v {packed} : (tensor<1x40x64xf16>, tensor<2x64x64xf16>) -> tensor<1x40x128xf32>
+  %e = tensor.empty() : tensor<1x40x128xf16>
+  %n = linalg.generic {indexing_maps = [#id, #outer, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x, %mean : tensor<1x40x128xf16>, tensor<1x40xf32>) outs(%e : tensor<1x40x128xf16>) {
+  ^bb0(%b: f16, %c: f32, %o: f16):
+    %0 = arith.extf %b : f16 to f32
+    %1 = arith.subf %0, %c : f32
+    %2 = arith.truncf %1 : f32 to f16
+    linalg.yield %2 : f16
+  } -> tensor<1x40x128xf16>
+  %y = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]} ins(%acc, %n : tensor<1x40x128xf32>, tensor<1x40x128xf16>) outs(%e : tensor<1x40x128xf16>) {
+  ^bb0(%b: f32, %c: f16, %o: f16):
+    %0 = arith.extf %c : f16 to f32
+    %1 = arith.addf %b, %0 : f32
+    %2 = arith.truncf %1 : f32 to f16
+    linalg.yield %2 : f16
+  } -> tensor<1x40x128xf16>
+  return %y : tensor<1x40x128xf16>
+}

@@ -103,3 +103,11 @@ func.func @merged_type(%m: tensor<1x40x2xf16>) -> tensor<1x40xf32> {
   %f = kern.merge_statistics %m, %m {epsilon = 1.0e-5 : f32} : tensor<1x40x2xf16> -> tensor<1x40xf32>
   return %f : tensor<1x40xf32>
 }
+
+// -----
+
+func.func @mean_shape(%m: tensor<1x40x2xf32>) -> tensor<1x2xf32> {
+  // expected-error @+1 {{result has shape [1, 2], expected [1, 40]}}
+  %f = kern.merge_means %m : tensor<1x40x2xf32> -> tensor<1x2xf32>
+  return %f : tensor<1x2xf32>
+}
