@@ -1,7 +1,9 @@
-//===- attention_test.cu - checks of attention.cuh and mapped_attention.cuh ===//
+//===- attention_test.cu - checks of attention.cuh, mapped_ and wide_attention.cuh
 #include "maps.h"
+#include <array>
 #include "ogc/attention.cuh"
 #include "ogc/mapped_attention.cuh"
+#include "ogc/wide_attention.cuh"
 
 using namespace bench;
 using ogc::bf16;
@@ -99,6 +101,15 @@ mappedAttentionKernel(const __grid_constant__ ogc::TensorMap q, const __grid_con
   ogc::mappedAttention<C>(q, k, v, bias, scale, epilogue);
 }
 
+template <class Q, int WQ_, int WT_, int BT_, int Stages_, int Split_, int V_, int Trigger_> struct WideConfig : MappedConfig<Q, WQ_, WT_, V_, Trigger_> {
+  enum { BT = BT_, Stages = Stages_, Split = Split_ };
+};
+
+template <class C> __global__ void __launch_bounds__(128 * C::WQ *C::WT)
+wideAttentionKernel(const __grid_constant__ ogc::TensorMap q, const __grid_constant__ ogc::TensorMap k, const __grid_constant__ ogc::TensorMap v, const typename C::BiasElement *bias, float scale, HeadRecorder<C> epilogue) {
+  ogc::wideAttention<C>(q, k, v, bias, scale, epilogue);
+}
+
 /// The operands of a problem, what a kernel gives for them and what it should give.
 template <class Q> struct Case {
   using T = typename Q::Element;
@@ -152,21 +163,40 @@ template <class Q, int Products, int WQ, int WT, int BT, int Stages, int Split, 
   c.finish(form);
 }
 
-template <class Q, int WQ, int WT, int V, int Trigger> void mappedCase() {
+/// Maps of the operands; boxes of `rows` queries of a group and of `keys`.
+template <class Q> std::array<ogc::TensorMap, 3> mapsOf(const Case<Q> &c, int rows, int keys) {
   using T = typename Q::Element;
-  using C = MappedConfig<Q, WQ, WT, V, Trigger>;
-  using A = ogc::MappedAttentionShape<C>;
-  Case<Q> c;
   auto map = [](const T *data, cuuint64_t columns, cuuint64_t heads, cuuint64_t rows, std::vector<cuuint64_t> strides, cuuint32_t boxHeads, cuuint32_t boxRows) {
     for (cuuint64_t &stride : strides)
       stride *= sizeof(T);
     return encode(data, {columns, heads, rows, Q::B}, strides, {64, boxHeads, boxRows, 1});
   };
-  ogc::TensorMap q = map(c.q, Q::D, Q::H, Q::S, {Q::QSh, Q::QSs, Q::QSb}, A::Group, A::BQ / A::Group), k = map(c.k, Q::D, Q::HK, Q::T, {Q::KSh, Q::KSt, Q::KSb}, 1, A::KeyRows),
-                 v = map(c.v, Q::DV, Q::HK, Q::T, {Q::VSh, Q::VSt, Q::VSb}, 1, A::KeyRows);
+  constexpr int group = Q::H / Q::HK;
+  return {map(c.q, Q::D, Q::H, Q::S, {Q::QSh, Q::QSs, Q::QSb}, group, rows / group), map(c.k, Q::D, Q::HK, Q::T, {Q::KSh, Q::KSt, Q::KSb}, 1, keys),
+          map(c.v, Q::DV, Q::HK, Q::T, {Q::VSh, Q::VSt, Q::VSb}, 1, keys)};
+}
+
+template <class Q, int WQ, int WT, int V, int Trigger> void mappedCase() {
+  using T = typename Q::Element;
+  using C = MappedConfig<Q, WQ, WT, V, Trigger>;
+  using A = ogc::MappedAttentionShape<C>;
+  Case<Q> c;
+  auto [q, k, v] = mapsOf(c, A::BQ, A::KeyRows);
   launch(mappedAttentionKernel<C>, (long long)A::TilesQ * C::HK * C::B, A::Threads, A::Bytes, 1, 0, q, k, v, (const T *)c.bias, c.scale, c.template recorder<C>());
   char form[80];
   snprintf(form, sizeof form, "mapped attention w%dx%d v%d", WQ, WT, V);
+  c.finish(form);
+}
+
+template <class Q, int WQ, int WT, int BT, int Stages, int Split, int V, int Trigger = 1> void wideCase() {
+  using T = typename Q::Element;
+  using C = WideConfig<Q, WQ, WT, BT, Stages, Split, V, Trigger>;
+  using A = ogc::WideAttentionShape<C>;
+  Case<Q> c;
+  auto [q, k, v] = mapsOf(c, A::BQ, BT);
+  launch(wideAttentionKernel<C>, (long long)Split * A::TilesQ * C::HK * C::B, A::Threads, A::Bytes, Split, 0, q, k, v, (const T *)c.bias, c.scale, c.template recorder<C>());
+  char form[80];
+  snprintf(form, sizeof form, "wide attention w%dx%d bt%d st%d split%d v%d", WQ, WT, BT, Stages, Split, V);
   c.finish(form);
 }
 
@@ -196,9 +226,23 @@ template <class T> void mappedAttentions() {
   mappedCase<Problem<T, 1, 20, 70, 2, 1, 256, 128, 0, 0, 8>, 2, 4, 8, 1>();
 }
 
+template <class T> void wideAttentions() {
+  //                 B  S    T    H  HK  D   DV  mask causal vec      WQ WT BT stages split V
+  wideCase<Problem<T, 1, 300, 300, 3, 3, 64, 64, 0, 0, 8, true>, 2, 1, 128, 2, 1, 8>(); // slices of one buffer
+  wideCase<Problem<T, 2, 150, 333, 6, 2, 40, 24, 2, 1, 8>, 3, 1, 64, 2, 2, 8>();         // heads share keys, columns that are not there
+  wideCase<Problem<T, 1, 61, 337, 2, 2, 72, 128, 1, 1, 8>, 1, 4, 128, 2, 4, 1, 2>();     // values of two lines
+  wideCase<Problem<T, 1, 337, 261, 2, 2, 128, 72, 2, 1, 8>, 2, 2, 64, 2, 3, 4, 0>();     // the first queries see no key, a cluster of three
+  wideCase<Problem<T, 1, 131, 1000, 8, 2, 96, 96, 0, 0, 8>, 1, 2, 64, 3, 8, 2>();        // a long ring, ranks of unequal work
+  wideCase<Problem<T, 3, 5, 17, 2, 1, 16, 8, 0, 0, 8>, 1, 1, 16, 4, 2, 8>();             // a ring that is never full
+  wideCase<Problem<T, 1, 300, 300, 4, 4, 64, 64, 0, 1, 8>, 4, 1, 64, 3, 2, 8>();         // ranks without work
+  wideCase<Problem<T, 1, 70, 128, 2, 2, 32, 32, 1, 0, 8>, 1, 1, 128, 1, 1, 8>();         // one stage
+}
+
 } // namespace
 
 void checkAttention() {
+  wideAttentions<f16>();
+  wideAttentions<bf16>();
   mappedAttentions<f16>();
   mappedAttentions<bf16>();
   attentions<f16, 1>();

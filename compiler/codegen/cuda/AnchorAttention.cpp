@@ -52,6 +52,19 @@ static TensorMap rowsOfHeads(const Operand &operand, ArrayRef<int64_t> shape, Ar
           {64, box[0], box[1], 1}};
 }
 
+void AnchorPrinter::printAttentionMaps(kern::AttentionOp op, ArrayRef<const Operand *> views, const AttentionProblem &problem,
+                                       int64_t rows, int64_t keyRows, StringRef form, const std::string &bias) {
+  Type element = cast<RankedTensorType>(op.getQuery().getType()).getElementType();
+  auto addMap = [&](const Operand &operand, Value value, std::array<int64_t, 2> box) {
+    maps.push_back(rowsOfHeads(operand, shapeOf(value), operand.view.strides, element, box));
+  };
+  addMap(*views[0], op.getQuery(), {problem.heads, rows / problem.heads});
+  addMap(*views[1], op.getKey(), {1, keyRows});
+  addMap(*views[2], op.getValue(), {1, keyRows});
+  call = "ogc::" + form.str() + "<" + kernel.getSymName().str() + "_Config>(m0, m1, m2, " + bias + ", " +
+         types.literal(op.getScaleAttr()) + ", " + epilogue.construct + ");";
+}
+
 bool AnchorPrinter::printMappedAttention(kern::AttentionOp op, ArrayRef<const Operand *> views, const AttentionProblem &problem,
                                          const std::string &name, const std::string &bias,
                                          llvm::function_ref<void(Config &)> setShared) {
@@ -59,23 +72,38 @@ bool AnchorPrinter::printMappedAttention(kern::AttentionOp op, ArrayRef<const Op
   if (!choice)
     return false;
   Config out(kernel.getSymName().str() + "_Config", "AttentionDefaults", elementName(op.getQuery()));
-  int64_t sharedBytes = choice->sharedBytes(problem), rows = choice->blockRows() / problem.heads,
-          keyRows = alignTo(problem.keys, 16);
+  int64_t sharedBytes = choice->sharedBytes(problem);
   setMembers(
       out, {{"WQ", choice->warpsQ}, {"WT", choice->warpsT}, {"SharedBytes", sharedBytes}, {"Trigger", int64_t(choice->trigger)}});
   setShared(out);
-  Type element = cast<RankedTensorType>(op.getQuery().getType()).getElementType();
-  auto addMap = [&](const Operand &operand, Value value, std::array<int64_t, 2> box) {
-    maps.push_back(rowsOfHeads(operand, shapeOf(value), operand.view.strides, element, box));
-  };
-  addMap(*views[0], op.getQuery(), {problem.heads, rows});
-  addMap(*views[1], op.getKey(), {1, keyRows});
-  addMap(*views[2], op.getValue(), {1, keyRows});
+  printAttentionMaps(op, views, problem, choice->blockRows(), alignTo(problem.keys, 16), "mappedAttention", bias);
   setLaunch(divideCeil(problem.rows, choice->blockRows()) * problem.groups, choice->threads(), 1, sharedBytes, *choice);
   header = "ogc/mapped_attention.cuh";
   config = out.str();
-  call = "ogc::mappedAttention<" + kernel.getSymName().str() + "_Config>(m0, m1, m2, " + bias + ", " +
-         types.literal(op.getScaleAttr()) + ", " + epilogue.construct + ");";
+  return true;
+}
+
+bool AnchorPrinter::printWideAttention(kern::AttentionOp op, ArrayRef<const Operand *> views, const AttentionProblem &problem,
+                                       const std::string &name, const std::string &bias,
+                                       llvm::function_ref<void(Config &)> setShared) {
+  std::optional<WideAttentionChoice> choice = chooseWideAttention(problem, arch, "wide_attention " + name, tuning);
+  if (!choice)
+    return false;
+  Config out(kernel.getSymName().str() + "_Config", "AttentionDefaults", elementName(op.getQuery()));
+  int64_t sharedBytes = choice->sharedBytes(problem);
+  setMembers(out, {{"WQ", choice->groupsQ},
+                   {"WT", choice->groupsT},
+                   {"BT", choice->bt},
+                   {"Stages", choice->stages},
+                   {"Split", choice->split},
+                   {"SharedBytes", sharedBytes},
+                   {"Trigger", int64_t(choice->trigger)}});
+  setShared(out);
+  printAttentionMaps(op, views, problem, choice->blockRows(), choice->bt, "wideAttention", bias);
+  setLaunch(choice->split * divideCeil(problem.rows, choice->blockRows()) * problem.groups, choice->threads(), choice->split,
+            sharedBytes, *choice);
+  header = "ogc/wide_attention.cuh";
+  config = out.str();
   return true;
 }
 
@@ -156,7 +184,11 @@ LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
   std::string none = "(const " + elementName(op.getQuery()) + " *)nullptr", biasPointer = bias ? bias->pointer() : none;
   problem.isMappable = q && newRows == 0 && elementName(k->argument) == elementName(op.getQuery()) && isRowMappable(*q, query) &&
                        isRowMappable(*k, key) && isRowMappable(*v, value);
-  if (problem.isMappable && !isDecode && printMappedAttention(op, {&*q, &*k, &*v}, problem, name, biasPointer, setShared))
+  problem.hasBias = bias.has_value(), problem.isCausal = op.getCausal();
+  problem.hasPositiveScale = op.getScale().convertToFloat() >= std::numeric_limits<float>::min();
+  if (problem.isMappable && !isDecode &&
+      (printMappedAttention(op, {&*q, &*k, &*v}, problem, name, biasPointer, setShared) ||
+       printWideAttention(op, {&*q, &*k, &*v}, problem, name, biasPointer, setShared)))
     return success();
   std::string form = isDecode ? "decode" : "attention";
   Config out(kernel.getSymName().str() + "_Config", isDecode ? "DecodeDefaults" : "AttentionDefaults",

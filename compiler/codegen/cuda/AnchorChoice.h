@@ -112,6 +112,7 @@ struct AttentionProblem {
   int bytes = 2;
   int64_t heads = 1;       ///< query heads of a group
   bool isMappable = false; ///< tensor maps can describe Q, K and V
+  bool hasBias = false, isCausal = false, hasPositiveScale = true;
 };
 
 /// `ogc::attention`.
@@ -146,6 +147,23 @@ struct MappedAttentionChoice : LaunchPolicy {
 /// Nothing where tensor maps do not exist or cannot describe the operands, or the keys do not fit into shared memory.
 std::optional<MappedAttentionChoice> chooseMappedAttention(const AttentionProblem &problem, CudaArch arch, std::string name,
                                                            Tuning &tuning);
+
+/// `ogc::wideAttention`.
+struct WideAttentionChoice : LaunchPolicy {
+  int groupsQ = 2, groupsT = 1, bt = 128, stages = 2, split = 1; ///< groups of four warps
+
+  int blockRows() const { return 64 * groupsQ; }
+  int threads() const { return 128 * groupsQ * groupsT; }
+  int64_t sharedBytes(const AttentionProblem &problem) const;
+  template <typename Visitor> void visit(Visitor &&visit) {
+    visit("wq", groupsQ), visit("wt", groupsT), visit("bt", bt), visit("stages", stages), visit("split", split);
+    visitPolicy(visit);
+  }
+};
+
+/// Nothing where the machine has no products of four warps, tensor maps cannot describe the operands, or heads are too large.
+std::optional<WideAttentionChoice> chooseWideAttention(const AttentionProblem &problem, CudaArch arch, std::string name,
+                                                       Tuning &tuning);
 
 /// `ogc::decode`.
 struct DecodeChoice : LaunchPolicy {

@@ -102,6 +102,12 @@ private:
   /// Attention whose operands are tensor maps, if that has a form; `setShared` fills the members that all forms have.
   bool printMappedAttention(kern::AttentionOp op, llvm::ArrayRef<const Operand *> operands, const AttentionProblem &problem,
                             const std::string &name, const std::string &bias, llvm::function_ref<void(Config &)> setShared);
+  /// The same in the form for more keys.
+  bool printWideAttention(kern::AttentionOp op, llvm::ArrayRef<const Operand *> operands, const AttentionProblem &problem,
+                          const std::string &name, const std::string &bias, llvm::function_ref<void(Config &)> setShared);
+  /// The call of template `form`, whose boxes have `rows` query rows and `keyRows` keys.
+  void printAttentionMaps(kern::AttentionOp op, llvm::ArrayRef<const Operand *> operands, const AttentionProblem &problem,
+                          int64_t rows, int64_t keyRows, llvm::StringRef form, const std::string &bias);
   mlir::FailureOr<PulledOperands> printAttentionOperands(kern::AttentionOp op, bool pullsQuery);
   static void setMembers(Config &out, llvm::ArrayRef<std::pair<llvm::StringRef, int64_t>> members) {
     for (auto [name, value] : members)

@@ -167,14 +167,15 @@ kern.kernel @dw attributes {schedule = #kern.schedule<depthwise_conv>, ogc.const
 // CHECK: struct attn_Config : ogc::AttentionDefaults {
 // CHECK: HasBias = 1, BiasSb = 0, BiasSh = 0, BiasSs = 0, BiasSt = 1, {{.*}}QSs = 2304, QSh = 64, QSd = 1, VecQ = 8,
 // CHECK: ogc::storeVec(p2 + i1 * 768 +
-// CHECK: ogc::attention<attn_Config>(p0, p0 + 768, p0 + 1536, p1, 0x1p-3f, ogc::NoOperands{}, attn_Epilogue{p2});
+// CHECK: ogc::attention<attn_Config>(p0, p0 + 768, p0 + 1536, p1, (-0x1p-3f), ogc::NoOperands{}, attn_Epilogue{p2});
+// A scale that is not positive: no form for many keys that reads through tensor maps.
 kern.kernel @attn attributes {schedule = #kern.schedule<attention>} {
 ^bb0(%qkv: tensor<1x320x2304xf16>, %mask: tensor<1x1x1x320xf16>):
   %5 = tensor.expand_shape %qkv [[0],[1],[2,3,4]] output_shape [1,320,3,12,64] : tensor<1x320x2304xf16> into tensor<1x320x3x12x64xf16>
   %q = tensor.extract_slice %5[0,0,0,0,0][1,320,1,12,64][1,1,1,1,1] : tensor<1x320x3x12x64xf16> to tensor<1x320x12x64xf16>
   %k = tensor.extract_slice %5[0,0,1,0,0][1,320,1,12,64][1,1,1,1,1] : tensor<1x320x3x12x64xf16> to tensor<1x320x12x64xf16>
   %v = tensor.extract_slice %5[0,0,2,0,0][1,320,1,12,64][1,1,1,1,1] : tensor<1x320x3x12x64xf16> to tensor<1x320x12x64xf16>
-  %acc = kern.attention %q, %k, %v, bias %mask {scale = 0.125 : f32} : (tensor<1x320x12x64xf16>, tensor<1x320x12x64xf16>, tensor<1x320x12x64xf16>, tensor<1x1x1x320xf16>) -> tensor<1x320x12x64xf32>
+  %acc = kern.attention %q, %k, %v, bias %mask {scale = -0.125 : f32} : (tensor<1x320x12x64xf16>, tensor<1x320x12x64xf16>, tensor<1x320x12x64xf16>, tensor<1x1x1x320xf16>) -> tensor<1x320x12x64xf32>
   %e = tensor.empty() : tensor<1x320x12x64xf16>
   %0 = linalg.generic {indexing_maps = [#id4, #id4], iterator_types = ["parallel","parallel","parallel","parallel"]} ins(%acc : tensor<1x320x12x64xf32>) outs(%e : tensor<1x320x12x64xf16>) {
   ^bb1(%a: f32, %o: f16):

@@ -12,9 +12,9 @@
 // CHECK-NEXT: //   tensor map of argument 0: offset 0, extents [40, 2, 9, 2], strides [40, 80, 720], box [64, 2, 8, 1]
 // CHECK-NEXT: //   tensor map of argument 1: offset 0, extents [40, 1, 24, 2], strides [40, 40, 960], box [64, 1, 32, 1]
 // CHECK-NEXT: //   tensor map of argument 2: offset 0, extents [24, 1, 24, 2], strides [24, 24, 576], box [64, 1, 32, 1]
-// More keys than a box has, rows of no 16-byte units, groups of three heads: the other template.
+// More keys than a box has: another form; rows of no 16-byte units, groups of three heads: the template for all machines.
 // CHECK-NEXT: // kernel long:
-// CHECK-NEXT: // kernel odd:
+// CHECK: // kernel odd:
 // CHECK-NEXT: // kernel three:
 
 // AMPERE-NOT: tensor map

@@ -234,9 +234,8 @@ __device__ __forceinline__ void maskScores(float (&s)[AttentionShape<C>::NF][4],
 }
 
 /// Reads the parts of one row (Slots of them, `stride` floats apart), each [DVP values, maximum, sum]; gives weighted values.
-template <class C, int Slots, int V>
+template <class A, int Slots, int V>
 __device__ __forceinline__ void mergeParts(float (&value)[V], float &top, float &sum, const float *part, int stride, int d) {
-  using A = AttentionShape<C>;
   const float minus = -__int_as_float(0x7f800000), log2e = 1.4426950408889634f;
   top = minus;
 #pragma unroll
@@ -462,7 +461,7 @@ __device__ __forceinline__ void attention(const typename C::Element *q, const Ca
     for (int i = tid; i < A::BQ * Chunks; i += A::Threads) {
       int r = i / Chunks, d = i % Chunks * 4;
       float value[4], top, sum;
-      mergeParts<C, A::WT>(value, top, sum, parts + r * A::LdO, stride, d);
+      mergeParts<A, A::WT>(value, top, sum, parts + r * A::LdO, stride, d);
       unsigned local = base + A::ReceiveOffset + ((rank * A::RowsOut + r % A::RowsOut) * A::LdO) * 4;
       unsigned remote = clusterAddress(local, r / A::RowsOut);
       storeCluster4(remote + d * 4, value[0], value[1], value[2], value[3]);
@@ -481,7 +480,7 @@ __device__ __forceinline__ void attention(const typename C::Element *q, const Ca
     if (row >= A::Rows)
       continue;
     float value[V], top, sum;
-    mergeParts<C, Slots>(value, top, sum, parts + r * A::LdO, stride, d);
+    mergeParts<A, Slots>(value, top, sum, parts + r * A::LdO, stride, d);
     float inverse = sum == 0.f ? 0.f : 1.f / sum; // no visible key: zeros
 #pragma unroll
     for (int x = 0; x < V; ++x)

@@ -90,8 +90,7 @@ __device__ __forceinline__ void scoreKeys(float (&s)[MappedAttentionShape<C>::NF
 }
 
 /// The biases of a thread's scores, asked for while keys are on their way. With one bias for all queries both rows share it.
-template <class C> struct ScoreBias {
-  using A = MappedAttentionShape<C>;
+template <class C, class A = MappedAttentionShape<C>> struct ScoreBias {
   using E = typename C::BiasElement;
   enum { Halves = C::BiasSs == 0 && (A::Group == 1 || C::BiasSh == 0) ? 1 : 2 };
   E value[C::HasBias ? A::NF : 1][2 * Halves];

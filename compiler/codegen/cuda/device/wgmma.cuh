@@ -1,7 +1,7 @@
 //===- wgmma.cuh - products of four warps (sm_90a) ------------------------===//
 //
-// acc (64 x N) += A (64 x 16) * B (16 x N), both operands in shared memory, given by descriptors; f16 and bf16. The same with
-// depth 8 for f32, whose products are tf32, with A in registers.
+// acc (64 x N) += A (64 x 16) * B (16 x N), both operands in shared memory, given by descriptors, or A in registers; f16 and
+// bf16. The same with depth 8 for f32, whose products are tf32, with A in registers.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OGC_DEVICE_WGMMA_CUH
@@ -116,15 +116,34 @@ template <class T, int NI, int TransposeA, int TransposeB> struct WideMma;
 #define OGC_C30 OGC_C29, OGC_ACC(29)
 #define OGC_C31 OGC_C30, OGC_ACC(30)
 #define OGC_C32 OGC_C31, OGC_ACC(31)
-#define OGC_WIDE_TYPE(type, width, ni, a, b, ta, tb)                                                                             \
+// start: as if the accumulators were zero. With A in registers the immediates are in the text, for want of a free number.
+#define OGC_WIDE_TYPE(type, width, ni, a, b, ta, tb, last)                                                                       \
   template <int TransposeA, int TransposeB> struct WideMma<type, ni, TransposeA, TransposeB> {                                   \
     static __device__ __forceinline__ void run(float (&c)[ni][4], unsigned long long descA, unsigned long long descB) {          \
-      asm volatile("wgmma.mma_async.sync.aligned.m64n" #width "k16.f32." #type "." #type " {" OGC_R##ni                          \
-                   "}, %" #a ", %" #b ", 1, 1, 1, %" #ta ", %" #tb ";"                                                           \
-                   : OGC_C##ni                                                                                                   \
-                   : "l"(descA), "l"(descB), "n"(TransposeA), "n"(TransposeB));                                                  \
+      OGC_WIDE_SHARED(type, width, ni, a, b, ta, tb, "1")                                                                        \
+    }                                                                                                                            \
+    static __device__ __forceinline__ void start(float (&c)[ni][4], unsigned long long descA, unsigned long long descB) {        \
+      OGC_WIDE_SHARED(type, width, ni, a, b, ta, tb, "0")                                                                        \
+    }                                                                                                                            \
+    static __device__ __forceinline__ void run(float (&c)[ni][4], const unsigned (&x)[4], unsigned long long descB) {            \
+      static_assert(TransposeA == 0, "registers are not transposed");                                                            \
+      if constexpr (TransposeB) {                                                                                                \
+        OGC_WIDE_REGISTERS(type, width, ni, a, b, ta, tb, last, "1")                                                             \
+      } else {                                                                                                                   \
+        OGC_WIDE_REGISTERS(type, width, ni, a, b, ta, tb, last, "0")                                                             \
+      }                                                                                                                          \
     }                                                                                                                            \
   };
+#define OGC_WIDE_SHARED(type, width, ni, a, b, ta, tb, scale)                                                                    \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n" #width "k16.f32." #type "." #type " {" OGC_R##ni                              \
+               "}, %" #a ", %" #b ", " scale ", 1, 1, %" #ta ", %" #tb ";"                                                       \
+               : OGC_C##ni                                                                                                       \
+               : "l"(descA), "l"(descB), "n"(TransposeA), "n"(TransposeB));
+#define OGC_WIDE_REGISTERS(type, width, ni, a0, a1, a2, a3, last, transpose)                                                     \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n" #width "k16.f32." #type "." #type " {" OGC_R##ni                              \
+               "}, {%" #a0 ",%" #a1 ",%" #a2 ",%" #a3 "}, %" #last ", 1, 1, 1, " transpose ";"                                   \
+               : OGC_C##ni                                                                                                       \
+               : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "l"(descB));
 #define OGC_WIDE_TF32(width, ni, a0, a1, a2, a3, b)                                                                              \
   template <> struct WideMma<float, ni, 0, 0> {                                                                                  \
     static __device__ __forceinline__ void run(float (&c)[ni][4], const unsigned (&a)[4], unsigned long long descB) {            \
@@ -136,8 +155,9 @@ template <class T, int NI, int TransposeA, int TransposeB> struct WideMma;
   };
 // The operands behind the accumulators: descriptors, then transpositions; or registers, then a descriptor.
 #define OGC_WIDE(width, ni, a, b, ta, tb, last)                                                                                  \
-  OGC_WIDE_TYPE(f16, width, ni, a, b, ta, tb)                                                                                    \
-  OGC_WIDE_TYPE(bf16, width, ni, a, b, ta, tb) OGC_WIDE_TF32(width, ni, a, b, ta, tb, last)
+  OGC_WIDE_TYPE(f16, width, ni, a, b, ta, tb, last)                                                                              \
+  OGC_WIDE_TYPE(bf16, width, ni, a, b, ta, tb, last)                                                                             \
+  OGC_WIDE_TF32(width, ni, a, b, ta, tb, last)
 OGC_WIDE(8, 1, 4, 5, 6, 7, 8)
 OGC_WIDE(16, 2, 8, 9, 10, 11, 12)
 OGC_WIDE(24, 3, 12, 13, 14, 15, 16)
@@ -172,6 +192,8 @@ OGC_WIDE(248, 31, 124, 125, 126, 127, 128)
 OGC_WIDE(256, 32, 128, 129, 130, 131, 132)
 #undef OGC_WIDE
 #undef OGC_WIDE_TYPE
+#undef OGC_WIDE_SHARED
+#undef OGC_WIDE_REGISTERS
 #undef OGC_WIDE_TF32
 #undef OGC_ACC
 #undef OGC_R1
