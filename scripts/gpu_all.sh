@@ -31,8 +31,8 @@ plans() {
 }
 peers() { step peers 220 bench/peers.sh --budget 150 --output "$folder/gpu_results_peers.md"; }
 levers() {
-  step levers 240 scripts/gpu_test.sh --ablation --large --models resnet50,mobilenet_v3_large,vit_b_16,bert_base,gpt2 --precisions fp16 --calls '' \
-    --replays 5 --no-sanitizer --name gpu_results_ablation --output "$folder"
+  step levers 240 scripts/gpu_test.sh --models '' --calls '' --ablation resnet50,mobilenet_v3_large,vit_b_16,bert_base,gpt2,llama1b_decode \
+    --no-sanitizer --name gpu_results_ablation --output "$folder"
 }
 
 if [ "$(nvidia-smi --query-gpu=index --format=csv,noheader | wc -l)" -gt 1 ]; then
