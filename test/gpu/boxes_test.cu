@@ -69,7 +69,8 @@ template <class Q, int Flat, int Halo, int BX, int BY, int Boxes, int WN, int Tu
   convReference<Q, MappedOperand><<<(unsigned)((n + 127) / 128), 128>>>(x.data, w, ref, P, false);
   Phases phases = mapsOf<Q, S, C>(x.data);
   constexpr cuuint64_t line = P * sizeof(T);
-  ogc::TensorMap filter = encode(w, {P, Q::C, Q::KH * Q::KW, (Q::F + P - 1) / P}, {line, Q::C * line, Q::C * line * Q::KH * Q::KW}, {S::BK, S::BK, 1, 1});
+  constexpr cuuint32_t columns = P < (int)S::BN ? P : (int)S::BN; // of a panel in a box
+  ogc::TensorMap filter = encode(w, {S::BK, Q::C, P / S::BK, Q::KH * Q::KW, (Q::F + P - 1) / P}, {line, 128, Q::C * line, Q::C * line * Q::KH * Q::KW}, {S::BK, S::BK, columns / S::BK, 1, S::BN / columns});
   long long grid = Split > 1 ? S::Tiles * Split : std::min<long long>(S::Tiles, std::max<long long>(blocks / S::TilesN * S::TilesN, S::TilesN));
   Recorder<V> recorder{out, calls, (long long)Q::OH * Q::OW * Q::F, Q::F};
   if constexpr (Ahead) {
@@ -121,7 +122,7 @@ void boxesTf32() {
   boxCase<Problem<T, 3, 15, 13, 68, 72, 1, 2, 1, 0, 0>, 0, 0, 7, 5, 2, 2, 1, 2, 4, 0, 4, true, 2>(2);
   boxCase<Problem<T, 3, 9, 11, 36, 136, 1, 1, 1, 0, 0>, 1, 0, 72, 1, 1, 2, 2, 2, 4, 0, 4, true, 1, 32>(4); // pixels of all images in a row, panels of one line
   boxCase<Problem<T, 3, 9, 11, 128, 136, 1, 1, 1, 0, 0>, 1, 0, 40, 1, 1, 1, 2, 3, 4, 1, 4, true, 0>(6);
-  boxCase<Problem<T, 2, 19, 30, 48, 64, 4, 1, 1, 0, 0, -36, 1>, 0, 1, 8, 16, 2, 1, 2, 2, 8, 1, 4>(3); // four pixels of 12 channels are a line and a half
+  boxCase<Problem<T, 2, 19, 30, 48, 64, 4, 1, 1, 0, 0, -36, 1>, 0, 1, 8, 16, 1, 1, 2, 2, 8, 1, 4>(3); // four pixels of 12 channels are a line and a half
   boxCase<Problem<T, 3, 14, 14, 128, 72, 3, 1, 1, 1, 1>, 0, 1, 8, 14, 1, 1, 1, 2, 4, 0, 4, true, 1, 64, 4>(1);  // clusters
   boxCase<Problem<T, 3, 7, 7, 100, 132, 3, 2, 1, 1, 1>, 0, 1, 8, 4, 3, 2, 1, 2, 4, 0, 4, true, 2, 64, 2>(1);
   boxCase<Problem<T, 2, 9, 11, 260, 64, 1, 1, 1, 0, 0>, 1, 0, 72, 1, 1, 1, 1, 2, 2, 0, 4, true, 0, 64, 8>(1);   // lines that do not exist

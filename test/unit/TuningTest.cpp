@@ -250,6 +250,15 @@ TEST(Tuning, BoxesOutOfRangeAreRefused) {
   EXPECT_FALSE(isTaken(tile + "bx=8 by=28 boxes=1 border=1 filters=4 keep=0 blocks=2"));
   EXPECT_FALSE(isTaken(tile + "bx=8 by=14 boxes=1 border=1 filters=4 keep=0 blocks=1")); // not the rows of the tile
   EXPECT_FALSE(isTaken(tile));
+  const std::string box = "bx=8 by=14 boxes=1 border=1 filters=4 keep=0 blocks=1",
+                    part = "bm=112 bn=64 bk=64 wn=1 wk=1 wide=3 stages=3 ";
+  EXPECT_TRUE(isTaken(part + "wm=1 split=2 " + box));
+  EXPECT_FALSE(isTaken(part + "wm=1 split=4 " + box));                                       // 128 channels are two lines
+  EXPECT_FALSE(isTaken(part + "wm=2 split=2 " + box));                                       // a cluster computes one tile
+  EXPECT_FALSE(isTaken("bm=112 bn=64 bk=32 wn=1 wk=1 wide=3 stages=3 wm=1 split=1 " + box)); // half a line
+  problem.bytes = problem.boxes->bytes = 4;
+  EXPECT_TRUE(isTaken("bm=112 bn=64 bk=32 wn=1 wk=1 wide=3 stages=3 wm=1 split=4 " + box));
+  EXPECT_FALSE(isTaken(part + "wm=1 split=2 " + box));
   problem.boxes->strides = {3, 3}; // more phases than maps
   EXPECT_FALSE(isTaken(tile + "bx=8 by=28 boxes=1 border=1 filters=4 keep=0 blocks=1"));
 }

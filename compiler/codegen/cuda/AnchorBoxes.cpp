@@ -25,10 +25,11 @@ std::optional<BoxProblem> AnchorPrinter::boxProblemOf(kern::ConvOp op, const Ope
   ArrayRef<int64_t> in = shapeOf(op.getInput()), result = shapeOf(op.getResult()), s = x.view.strides;
   Type element = cast<RankedTensorType>(op.getInput().getType()).getElementType();
   int64_t sb = in[0] == 1 ? 0 : s[0];
-  // Pixels of 16-byte units, none of them repeated, and panels of whole boxes.
+  // Pixels of 16-byte units, none of them repeated, and panels of whole boxes, which divide a tile's filters.
+  int64_t panel = shapeOf(op.getFilter())[2];
   bool hasType = element.isF16() || element.isBF16() || (element.isF32() && op.getMath() == kern::MathMode::TF32);
   bool hasPixels = hasType && x.vector(1, {sb, s[1], s[2]}, in[3]) * x.bytes == 16 && s[1] > 0 && s[2] > 0 &&
-                   (in[0] == 1 || sb > 0) && shapeOf(op.getFilter())[2] % mappedLine(x.bytes) == 0;
+                   (in[0] == 1 || sb > 0) && panel % mappedLine(x.bytes) == 0 && 64 % panel == 0;
   // A phase of the strides is an image of its own, which has at least one row and one pixel.
   bool hasPhases = in[1] >= op.getStrides()[0] && in[2] >= op.getStrides()[1];
   if (!hasPixels || !hasPhases || op.getScale())
@@ -119,12 +120,14 @@ void AnchorPrinter::printBoxes(kern::ConvOp op, const Operand &x, const Operand 
   residentBlocks = tile.box.blocks;
   maps = imageMaps(p, g, x, element);
   size_t phases = maps.size();
+  // Columns of a line, lines of channels, the other columns of a panel, taps, panels: a box is all that a tap and a line need.
+  int64_t line = mappedLine(p.bytes), bn = tile.bn;
   maps.push_back({filter.argument,
                   element,
                   filter.view.offset,
-                  {panel, p.channels, taps, int64_t(divideCeil(p.filters, panel))},
-                  {panel, panel * p.channels, panel * p.channels * taps},
-                  {mappedLine(p.bytes), mappedLine(p.bytes), 1, 1}});
+                  {line, p.channels, panel / line, taps, int64_t(divideCeil(p.filters, panel))},
+                  {panel, line, panel * p.channels, panel * p.channels * taps},
+                  {line, line, std::min(panel, bn) / line, 1, std::max<int64_t>(1, bn / panel)}});
   header = "ogc/tma_conv.cuh";
   config = out.str();
   call = "ogc::convBoxes<" + kernel.getSymName().str() + "_Config>(ogc::PhaseMaps{";

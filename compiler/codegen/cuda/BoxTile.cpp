@@ -3,6 +3,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
 #include <numeric>
 
 using llvm::alignTo;
@@ -13,8 +14,8 @@ namespace ogc::codegen {
 static constexpr int64_t multiprocessors = 132;
 /// Registers of a thread besides accumulators: places, addresses, inputs of the epilogue on their way.
 static constexpr int64_t otherRegisters = 40;
-/// Registers that two sets of filters of f32 take while they are multiplied.
-static int64_t filterRegisters(int bytes) { return bytes == 4 ? 16 : 0; }
+/// And those that two sets of filters of f32 take while they are multiplied, as ptxas has them.
+static int64_t filterRegisters(int bytes) { return bytes == 4 ? 32 : 0; }
 
 TapPhases::TapPhases(int64_t taps, int64_t stride, int64_t dilation) {
   int64_t common = std::gcd(stride, dilation);
@@ -38,7 +39,7 @@ BoxGeometry::BoxGeometry(const TileChoice &t, const BoxProblem &p)
   int64_t sums = t.warpsM * t.warpsN * 2 * std::min<int64_t>(groups, 2) * 8 * rowBytes;
   int64_t rings = t.stages * loadBytes + box.filterStages * filterBytes;
   if (t.split > 1) { // sums of all ranks for the rows that a block finishes; its own take the place of the rings
-    sums = t.warpsN * t.split * int64_t(divideCeil(8 * groups, t.split)) * rowBytes;
+    sums = t.warpsN * t.split * int64_t(divideCeil(groups, t.split)) * 8 * rowBytes;
     rings = std::max(rings, sums);
   }
   sharedBytes = rings + sums + (2 * (t.stages + box.filterStages) + t.warpsM) * 8;
@@ -112,25 +113,47 @@ double movedTime(const BoxProblem &p) {
   return (results * (p.hasInputs ? 2 : 1) + inputs) / 3.39e6;
 }
 
-/// Estimated time. Fitted to 94 measured tiles of twenty convolutions of 64 images (13 % rms): the products of a tile, its
-/// epilogue, which only other warps or another block hide, copies from L2, and what all blocks move.
+/// Three times, of which the longest decides, and those near it add to it.
+static double together(double a, double b, double c = 0) {
+  constexpr double power = 2;
+  return std::pow(std::pow(a, power) + std::pow(b, power) + std::pow(c, power), 1 / power);
+}
+
+/// The products of a tile, what its copies take from L2, and the thread that asks for them: it takes some time for each, and a
+/// place of a ring is away for the latency of memory.
+static double mainLoop(const TileChoice &t, const BoxProblem &p, const BoxGeometry &g, double blocks) {
+  constexpr double cyclesPerMicrosecond = 1750, bytesPerMicrosecond = 97e3, asking = 0.2, latency = 0.75;
+  double steps = double(g.taps) * 4 * std::max(g.groups * 4., t.box.count * 16 + g.groups * 2.) * t.warpsN;
+  double product = (p.bytes == 4 ? 1.15 : 0.96) * steps / cyclesPerMicrosecond;
+  double bytes = double(g.loads) * g.loadBytes + (t.box.keepsFilter ? 0. : double(g.taps) * g.filterBytes);
+  double filters = t.box.keepsFilter ? 0 : double(g.taps) * std::max(asking, latency / t.box.filterStages);
+  double boxes = double(g.loads) * std::max(asking, (0.59 + 0.024 * double(g.loadBytes) / 1000) / t.stages);
+  double time = together(product, bytes / bytesPerMicrosecond, std::max(filters, boxes) / blocks);
+  // Windows whose filters stay were up to a third slower.
+  return t.box.keepsFilter && p.kernel[0] * p.kernel[1] > 1 ? 1.25 * time : time;
+}
+
+/// Estimated time. Fitted to 207 measured tiles of twenty convolutions of 8 and 64 images in 16 bits and tf32 (13 % rms): the
+/// tiles of a multiprocessor, whose epilogues only other warps or another block hide, and what all blocks move.
 static double timeOf(const TileChoice &t, const BoxProblem &p) {
-  constexpr double cyclesPerMicrosecond = 1750;
+  constexpr double bytesPerMicrosecond = 97e3;
   BoxGeometry g(t, p);
-  int64_t blocks = g.grid(t), rounds = divideCeil(g.tilesM * g.tilesN, blocks);
-  double together = std::min<double>(t.box.blocks, divideCeil(blocks, multiprocessors));
-  double product =
-      1.11 * double(g.taps) * 4 * std::max(g.groups * 4., t.box.count * 16 + g.groups * 2.) * t.warpsN / cyclesPerMicrosecond;
-  double vectors = t.bm / 16., epilogue = 1.05 + vectors * (p.hasInputs ? 0.42 : 0.17);
+  int64_t blocks = g.grid(t), rounds = divideCeil(g.tilesM * g.tilesN * t.split, blocks);
+  double shared = std::min<double>(t.box.blocks, divideCeil(blocks, multiprocessors));
+  double vectors = t.bm / 16. / t.split, epilogue = vectors * (p.hasInputs ? 0.65 : 0.31) * (p.bytes == 4 ? 1.1 : 1);
   int64_t missing = 4 * g.groups + (p.hasInputs ? 43 : 4) - registersOf(t);
   if (missing > 0) // spilled
     epilogue += vectors * 0.09 * double(missing);
-  double copies = (double(g.loads) * g.loadBytes + (t.box.keepsFilter ? 0. : double(g.taps) * g.filterBytes)) / 66500;
-  double sets = together * t.warpsM, alone = product + epilogue, tile = std::max({alone / sets, product, copies});
-  double busy = rounds * together * tile + (sets > 1 ? alone - tile : 0);
-  double copied = 0.02 * rounds * together * copies; // where memory decides, rather few copies
+  double loop = mainLoop(t, p, g, shared), alone = loop + epilogue, tile = std::max(loop, alone / (shared * t.warpsM));
+  double copied =
+      (double(g.loads) * g.loadBytes + (t.box.keepsFilter ? 0. : double(g.taps) * g.filterBytes)) / bytesPerMicrosecond;
+  double time = together(rounds * shared * tile + alone - tile, 0.67 * movedTime(p)) + 0.022 * rounds * shared * copied;
+  if (t.box.keepsFilter)
+    time += double(g.taps) * g.filterBytes / bytesPerMicrosecond;
+  if (t.split > 1) // the exchange of sums
+    time += 0.36 * llvm::Log2_32(uint32_t(t.split)) + 0.09 * double(g.groups) * t.warpsN;
   // The estimates of the other engines leave out the fixed part, and are low by a seventh.
-  return (std::max(busy, movedTime(p)) + copied + 2.02 - 1.5) / 1.15;
+  return (time + 0.71 - 1.5) / 1.15;
 }
 
 /// The widths and heights of a box for images of `width` x `height`: whole rows, or eight pixels of some with their border.
@@ -164,16 +187,30 @@ static bool setStages(TileChoice &t, const TileProblem &problem, CudaArch arch) 
   return false;
 }
 
+/// Both rings: a box with its border lasts for all taps, others for one.
+static bool setRings(TileChoice &t, const TileProblem &problem, CudaArch arch) {
+  for (int filters : {8, 6, 4, 3, 2}) {
+    t.box.filterStages = filters;
+    if (setStages(t, problem, arch) && (filters == 2 || t.stages >= (t.box.hasBorder ? 2 : std::min(filters, 4))))
+      return true;
+  }
+  return false;
+}
+
 std::vector<TimedTile> boxTiles(const TileProblem &problem, CudaArch arch) {
   std::vector<TimedTile> tiles;
   if (!takesBoxes(problem, arch))
     return tiles;
   const BoxProblem &p = *problem.boxes;
   int64_t line = mappedLine(p.bytes), taps = p.kernel[0] * p.kernel[1], resident = taps * divideCeil(p.channels, line);
-  auto add = [&](std::array<int, 2> size, int count, bool hasBorder, int sets, int warpsN, int blocks, int filters, bool keeps) {
+  auto add = [&](std::array<int, 2> size, int count, bool hasBorder, int sets, int warpsN, int blocks, int kept, int split) {
     TileChoice t{{}, size[0] * size[1] * count, 64 * warpsN, int(line), sets, warpsN, 1, Engine::Boxes};
-    t.box = {size[0], size[1], count, hasBorder, filters, keeps, blocks};
-    if (setStages(t, problem, arch))
+    t.box = {size[0], size[1], count, hasBorder, kept, kept > 0, blocks};
+    t.split = split;
+    // Not all multiprocessors find neighbours for a cluster of four.
+    if (split > 1 && BoxGeometry(t, p).grid(t) > (split >= 4 ? 120 : multiprocessors))
+      return;
+    if (kept > 0 ? setStages(t, problem, arch) : setRings(t, problem, arch))
       tiles.push_back({timeOf(t, p), t});
   };
   for (bool hasBorder : {false, true}) {
@@ -187,10 +224,11 @@ std::vector<TimedTile> boxTiles(const TileProblem &problem, CudaArch arch) {
           for (int blocks : {1, 2, 3, 4}) {
             if (64 * warpsN >= 2 * p.filters && warpsN > 1)
               continue;
-            for (int filters : {4, 3, 2})
-              add(size, count, hasBorder, sets, warpsN, blocks, filters, false);
+            for (int split : {1, 2, 4, 8})
+              if (split == 1 || (sets == 1 && blocks == 1))
+                add(size, count, hasBorder, sets, warpsN, blocks, 0, split);
             if (resident * warpsN <= 18)
-              add(size, count, hasBorder, sets, warpsN, blocks, int(resident), true);
+              add(size, count, hasBorder, sets, warpsN, blocks, int(resident), 1);
           }
       }
   }

@@ -7,26 +7,26 @@
 
 // CHECK: // kernel window: grid {{[0-9]+}}, block {{[0-9]+}}, cluster 1, shared {{[0-9]+}}
 // CHECK-NEXT: //   tensor map of argument 0: offset 0, extents [64, 56, 56, 64], strides [64, 3584, 200704], box [64, [[X:[0-9]+]], [[Y:[0-9]+]], 1]
-// CHECK-NEXT: //   tensor map of argument 1: offset 0, extents [64, 64, 9, 1], strides [64, 4096, 36864], box [64, 64, 1, 1]
+// CHECK-NEXT: //   tensor map of argument 1: offset 0, extents [64, 64, 1, 9, 1], strides [64, 64, 4096, 36864], box [64, 64, 1, 1, {{[1-4]}}]
 // CHECK-NEXT: // kernel strided:
 // Four phases of the strides, each an image with its own rows and pixels: taps -1 and 1 meet the odd ones.
 // CHECK-NEXT: //   tensor map of argument 0: offset 7296, extents [128, 28, 28, 64], strides [256, 14336, 401408], box
 // CHECK-NEXT: //   tensor map of argument 0: offset 7168, extents [128, 28, 28, 64], strides [256, 14336, 401408], box
 // CHECK-NEXT: //   tensor map of argument 0: offset 128, extents [128, 28, 28, 64], strides [256, 14336, 401408], box
 // CHECK-NEXT: //   tensor map of argument 0: offset 0, extents [128, 28, 28, 64], strides [256, 14336, 401408], box
-// CHECK-NEXT: //   tensor map of argument 1: offset 0, extents [64, 128, 9, 2], strides [64, 8192, 73728], box [64, 64, 1, 1]
+// CHECK-NEXT: //   tensor map of argument 1: offset 0, extents [64, 128, 1, 9, 2], strides [64, 64, 8192, 73728], box [64, 64, 1, 1, {{[1-4]}}]
 // CHECK-NEXT: // kernel flat:
 // The pixels of all images in a row.
 // CHECK-NEXT: //   tensor map of argument 0: offset 0, extents [64, 200704, 1, 1], strides [64, 12845056, 12845056], box [64, {{[0-9]+}}, 1, 1]
-// CHECK-NEXT: //   tensor map of argument 1: offset 0, extents [64, 64, 1, 4], strides [64, 4096, 4096], box [64, 64, 1, 1]
+// CHECK-NEXT: //   tensor map of argument 1: offset 0, extents [64, 64, 1, 1, 4], strides [64, 64, 4096, 4096], box [64, 64, 1, 1, {{[1-4]}}]
 // CHECK-NEXT: // kernel first:
 // Four taps side by side are one of 64 channels.
 // CHECK-NEXT: //   tensor map of argument 0: offset 0, extents [64, 112, 115, 64], strides [16, 1840, 211600], box
-// CHECK-NEXT: //   tensor map of argument 1: offset 0, extents [64, 64, 4, 1], strides [64, 4096, 16384], box [64, 64, 1, 1]
+// CHECK-NEXT: //   tensor map of argument 1: offset 0, extents [64, 64, 1, 4, 1], strides [64, 64, 4096, 16384], box [64, 64, 1, 1, {{[1-4]}}]
 // CHECK-NEXT: // kernel first_tf32:
 // A line is 32 channels of f32; four taps of 12 are one and a half.
 // CHECK-NEXT: //   tensor map of argument 0: offset 0, extents [48, 112, 115, 64], strides [12, 1380, 158700], box [32,
-// CHECK-NEXT: //   tensor map of argument 1: offset 0, extents [64, 48, 4, 1], strides [64, 3072, 12288], box [32, 32, 1, 1]
+// CHECK-NEXT: //   tensor map of argument 1: offset 0, extents [32, 48, 2, 4, 1], strides [64, 32, 3072, 12288], box [32, 32, 2, 1, {{[1-4]}}]
 // CHECK-NEXT: // kernel exact:
 // CHECK-NOT: tensor map
 

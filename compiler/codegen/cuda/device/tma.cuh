@@ -48,11 +48,26 @@ __device__ __forceinline__ void copyBox(unsigned dst, const TensorMap &map, int 
       "l"(&map), "r"(c0), "r"(c1), "r"(c2), "r"(barrier)
       : "memory");
 }
+__device__ __forceinline__ void copyBox(unsigned dst, const TensorMap &map, int c0, int c1, int c2, int c3, int c4,
+                                        unsigned barrier) {
+  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, "
+               "{%2,%3,%4,%5,%6}], [%7];" ::"r"(dst),
+               "l"(&map), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4), "r"(barrier)
+               : "memory");
+}
+/// True for one thread of the warp, which ptxas knows to be alone: it does not copy in a loop over threads then.
+__device__ __forceinline__ bool electOne() {
+  unsigned elected;
+  asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.u32 %0, 1, 0, p; }" : "=r"(elected));
+  return elected != 0;
+}
 #else
 template <int Threads> __device__ __forceinline__ void consumersMeet() {}
 __device__ __forceinline__ void prefetchMap(const TensorMap &) {}
 __device__ __forceinline__ void copyBox(unsigned, const TensorMap &, int, int, int, int, unsigned) {}
 __device__ __forceinline__ void copyBox(unsigned, const TensorMap &, int, int, int, unsigned) {}
+__device__ __forceinline__ void copyBox(unsigned, const TensorMap &, int, int, int, int, int, unsigned) {}
+__device__ __forceinline__ bool electOne() { return threadIdx.x % 32 == 0; }
 #endif
 
 /// WN and WK count warpgroups: 64 columns each; K steps of a stage.

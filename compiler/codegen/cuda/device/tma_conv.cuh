@@ -92,7 +92,8 @@ template <class C> struct BoxTile {
     Chunks = divUp(Groups, ChunkGroups),
     LdR = 64 + 4, // consecutive rows of a fragment lie in different banks
     ChunkBytes = ChunkRows * LdR * 4,
-    RowsOut = divUp(8 * Groups, Split), // that a rank finishes
+    GroupsOut = divUp(Groups, Split), // that a rank finishes
+    RowsOut = 8 * GroupsOut,
     PartBytes = Split * RowsOut * LdR * 4,
     BOffset = AStages * ABytes,
     RingBytes = BOffset + BStages * BBytes,
@@ -108,7 +109,8 @@ template <class C> struct BoxTile {
     Passes = divUp(ChunkRows * PerRow, 128), // vectors of a thread in a chunk
     Steps = divUp(RowsOut * PerRow, 128)     // and of all that a rank finishes
   };
-  static_assert(C::P % BK == 0 && Phases <= 4 && NI <= 32 && Groups <= 32, "shape of a tile of boxes");
+  static_assert(C::P % BK == 0 && (C::P % BN == 0 || BN % C::P == 0) && Phases <= 4 && NI <= 32 && Groups <= 32,
+                "shape of a tile of boxes");
   static_assert(!C::Halo || BX == 8, "a row of a box with a border is one group of pixels");
   static_assert(AStages >= 2 && BStages >= (C::ResidentB ? (int)TileTaps : 2), "a place is free when the next one is multiplied");
   static_assert(Split == 1 || Turns == 1, "a cluster computes one tile");
@@ -176,7 +178,17 @@ __device__ __forceinline__ void forTaps(int first, const Load &load, const Tap &
       }
 }
 
-/// The thread that copies.
+/// A place of a ring of N, and the parity of its turns.
+template <int N> struct RingPlace {
+  int stage, parity;
+  __device__ __forceinline__ explicit RingPlace(int number) : stage(number % N), parity(number / N & 1) {}
+  __device__ __forceinline__ void operator++() {
+    if (++stage == N)
+      stage = 0, parity ^= 1;
+  }
+};
+
+/// The thread that copies. It has some 200 cycles for each tap, which is a short time for one thread: no division, one copy.
 template <class C, class S> struct BoxFeeder {
   const PhaseMaps &images;
   const TensorMap &filter;
@@ -184,15 +196,13 @@ template <class C, class S> struct BoxFeeder {
   int first; ///< line of channels
 
   __device__ __forceinline__ void loadB(int stage, int block, int tap, int n0) const {
-#pragma unroll
-    for (int part = 0; part < S::BN / S::BK; ++part) {
-      int n = n0 + part * S::BK;
-      copyBox(rings.placeB(stage) + part * (S::BK * 128), filter, n % C::P, block * S::BK, tap, n / C::P, rings.fullB(stage));
-    }
+    barrierExpect(rings.fullB(stage), S::BBytes);
+    copyBox(rings.placeB(stage), filter, 0, block * S::BK, n0 % C::P / S::BK, tap, n0 / C::P, rings.fullB(stage));
   }
   __device__ __forceinline__ void loadA(int stage, int tileM, int block, int py, int px, int iy, int ix) const {
     const TensorMap &map = images[py * S::TapsX::Phases + px];
     int top = S::TapsY::first(py) + iy * S::TapsY::Shift, left = S::TapsX::first(px) + ix * S::TapsX::Shift;
+    barrierExpect(rings.fullA(stage), S::Boxes * S::BoxBytes);
 #pragma unroll
     for (int g = 0; g < S::Boxes; ++g) {
       typename S::Place at = S::place(tileM, g);
@@ -206,35 +216,34 @@ template <class C, class S> struct BoxFeeder {
     forTaps<C, S>(
         first, [](int, int, int, int, int) {},
         [&](int block, int tap, int, bool) {
-          if (taken < S::BStages) {
-            barrierExpect(rings.fullB(taken), S::BBytes);
+          if (taken < S::BStages)
             loadB(taken, block, tap, n0);
-          }
           ++taken;
         });
   }
   __device__ __forceinline__ void run() const {
-    int a = 0, b = 0;
+    int ahead = least(S::TileTaps, S::BStages); // taps that start() has asked for
+    RingPlace<S::AStages> a(0);
+    RingPlace<S::BStages> b(0);
 #pragma unroll 1
     for (int tile = blockIdx.x / S::Split; tile < S::Tiles; tile += gridDim.x / S::Split) {
       int n0 = tile % S::TilesN * S::BN, tileM = tile / S::TilesN;
+      // A place that nothing has been copied to yet is free: its barrier takes the parity before the first for over.
       forTaps<C, S>(
           first,
           [&](int block, int py, int px, int iy, int ix) {
-            int stage = a % S::AStages;
-            if (a >= S::AStages)
-              barrierWait(rings.emptyA(stage), a / S::AStages - 1 & 1);
-            barrierExpect(rings.fullA(stage), S::Boxes * S::BoxBytes);
-            loadA(stage, tileM, block, py, px, iy, ix);
+            barrierWait(rings.emptyA(a.stage), a.parity ^ 1);
+            loadA(a.stage, tileM, block, py, px, iy, ix);
             ++a;
           },
           [&](int block, int tap, int, bool) {
-            if (b >= least(S::TileTaps, S::BStages) && !C::ResidentB) {
-              int stage = b % S::BStages;
-              if (b >= S::BStages)
-                barrierWait(rings.emptyB(stage), b / S::BStages - 1 & 1);
-              barrierExpect(rings.fullB(stage), S::BBytes);
-              loadB(stage, block, tap, n0);
+            if constexpr (C::ResidentB)
+              return;
+            if (ahead > 0)
+              --ahead;
+            else {
+              barrierWait(rings.emptyB(b.stage), b.parity ^ 1);
+              loadB(b.stage, block, tap, n0);
             }
             ++b;
           });
@@ -248,6 +257,7 @@ template <class C, class S, class Epilogue> struct BoxConsumer {
   using E = Early<Epilogue>;
   // Chunks whose inputs are asked for before they are used: what registers hold.
   enum { Ahead = least(S::Chunks, 8 / (int)sizeof(T)) };
+  enum { NextColumn = sizeof(T) == 2 ? 8 : 1 }; // from a thread's column of a product to its other one (see columnOf)
   const Epilogue &epilogue;
   BoxRings<S> rings;
   float *sums; // of this warpgroup
@@ -332,24 +342,23 @@ template <class C, class S, class Epilogue> struct BoxConsumer {
     release();
   }
 
-  /// Which vector of the result is the i-th of the tile's rows from `firstRow` on, of which there are `rows`; false where it is
-  /// none.
-  __device__ __forceinline__ bool locate(int tileM, int n0, int firstRow, int rows, int i, int &b, int &pixel, int &n) const {
-    int row = firstRow + i / S::PerRow, q = row / 8;
+  /// Which vector of the result is the i-th of `Rows` rows of the tile, from those of `firstGroup` on; false where it is none.
+  template <int Rows>
+  __device__ __forceinline__ bool locate(int tileM, int n0, int firstGroup, int i, int &b, int &pixel, int &n) const {
+    int row = i / S::PerRow, q = firstGroup + row / 8;
     int g = S::Boxes == 1 ? 0 : q / S::NI, slot = (q - g * S::NI) * 8 + row % 8;
     typename S::Place at = S::place(tileM, g);
     int x = at.x + slot % S::BX, y = at.y + slot / S::BX;
     n = n0 + wn * 64 + i % S::PerRow * S::V;
     b = C::Flat ? x / (C::OH * C::OW) : at.image;
     pixel = C::Flat ? x % (C::OH * C::OW) : y * S::OW + x;
-    return i < rows * S::PerRow && q < S::Groups && slot < S::BX * S::BY && x < S::OW && y < S::OH && at.image < S::Images &&
-           n < S::N;
+    return row < Rows && q < S::Groups && slot < S::BX * S::BY && x < S::OW && y < S::OH && at.image < S::Images && n < S::N;
   }
   template <class Part> __device__ __forceinline__ void load(int tileM, int n0, int chunk, Part *to) const {
 #pragma unroll
     for (int pass = 0; pass < S::Passes; ++pass) {
       int b, pixel, n;
-      if (locate(tileM, n0, chunk * S::ChunkRows, S::ChunkRows, pass * 128 + thread, b, pixel, n))
+      if (locate<S::ChunkRows>(tileM, n0, chunk * S::ChunkGroups, pass * 128 + thread, b, pixel, n))
         E::load(epilogue, b, pixel, n, to[pass]);
     }
   }
@@ -365,8 +374,7 @@ template <class C, class S, class Epilogue> struct BoxConsumer {
     float acc[S::Boxes][S::NI][4] = {};
     multiply(acc, number);
     int lane = thread & 31;
-    int column = columnOf<T>(thread / 32, lane / 4), next = columnOf<T>(thread / 32, 8 + lane / 4);
-    float *mine = sums + lane % 4 * 2 * S::LdR;
+    float *mine = sums + columnOf<T>(thread / 32, lane / 4) + lane % 4 * 2 * S::LdR;
 #pragma unroll
     for (int chunk = 0; chunk < S::Chunks; ++chunk) {
       asm volatile("" : "+r"(tileM)); // places are computed when they are used, not kept
@@ -379,14 +387,14 @@ template <class C, class S, class Epilogue> struct BoxConsumer {
         if (q < S::Groups)
 #pragma unroll
           for (int e = 0; e < 4; ++e)
-            mine[half + (j * 8 + (e & 1)) * S::LdR + (e < 2 ? column : next)] = acc[q / S::NI][q % S::NI][e];
+            mine[half + (j * 8 + (e & 1)) * S::LdR + (e >> 1) * NextColumn] = acc[q / S::NI][q % S::NI][e];
       }
       meetGroup(); // the other half was read before the last meeting
 #pragma unroll
       for (int pass = 0; pass < S::Passes; ++pass) {
         int b, pixel, n, i = pass * 128 + thread;
         float sum[S::V];
-        if (!locate(tileM, n0, chunk * S::ChunkRows, S::ChunkRows, i, b, pixel, n))
+        if (!locate<S::ChunkRows>(tileM, n0, chunk * S::ChunkGroups, i, b, pixel, n))
           continue;
         loadRaw<S::V>(sum, sums + half + i / S::PerRow * S::LdR + i % S::PerRow * S::V);
         E::finish(epilogue, b, pixel, n, constants[pass], inputs[first + pass], sum);
@@ -400,12 +408,13 @@ template <class C, class S, class Epilogue> struct BoxConsumer {
 
   /// This rank's part of all sums of the tile goes to the ranks that finish them.
   __device__ __forceinline__ void sendSums(const float (&acc)[S::Boxes][S::NI][4], float *slot) const {
-    int lane = thread & 31, column = columnOf<T>(thread / 32, lane / 4), next = columnOf<T>(thread / 32, 8 + lane / 4);
+    int lane = thread & 31;
+    float *mine = slot + columnOf<T>(thread / 32, lane / 4) + lane % 4 * 2 * S::LdR;
 #pragma unroll
     for (int q = 0; q < S::Groups; ++q)
 #pragma unroll
       for (int e = 0; e < 4; ++e)
-        slot[(q * 8 + lane % 4 * 2 + (e & 1)) * S::LdR + (e < 2 ? column : next)] = acc[q / S::NI][q % S::NI][e];
+        mine[(q * 8 + (e & 1)) * S::LdR + (e >> 1) * NextColumn] = acc[q / S::NI][q % S::NI][e];
     meetGroup();
     clusterWait(); // all ranks run
 #pragma unroll 1
@@ -422,13 +431,13 @@ template <class C, class S, class Epilogue> struct BoxConsumer {
 
   /// One tile by all ranks of a cluster: each sums its lines of channels, and finishes its rows.
   __device__ __forceinline__ void computeShared(int tile, unsigned char *shared) const {
-    int n0 = tile % S::TilesN * S::BN, tileM = tile / S::TilesN, firstRow = rank * S::RowsOut;
+    int n0 = tile % S::TilesN * S::BN, tileM = tile / S::TilesN;
     typename E::Constants constants[S::Steps];
     typename E::Inputs inputs[S::Steps];
 #pragma unroll
     for (int step = 0; step < S::Steps; ++step) {
       int b, pixel, n;
-      if (locate(tileM, n0, firstRow, S::RowsOut, step * 128 + thread, b, pixel, n)) {
+      if (locate<S::RowsOut>(tileM, n0, rank * S::GroupsOut, step * 128 + thread, b, pixel, n)) {
         E::load(epilogue, b, pixel, n, constants[step]);
         E::load(epilogue, b, pixel, n, inputs[step]);
       }
@@ -443,7 +452,7 @@ template <class C, class S, class Epilogue> struct BoxConsumer {
     for (int step = 0; step < S::Steps; ++step) {
       int b, pixel, n, i = step * 128 + thread;
       float sum[S::V] = {};
-      if (!locate(tileM, n0, firstRow, S::RowsOut, i, b, pixel, n))
+      if (!locate<S::RowsOut>(tileM, n0, rank * S::GroupsOut, i, b, pixel, n))
         continue;
 #pragma unroll
       for (int part = 0; part < S::Split; ++part) {
@@ -467,7 +476,7 @@ __device__ __forceinline__ void convBoxes(const PhaseMaps &images, const TensorM
   int rank = S::Split == 1 ? 0 : blockIdx.x % S::Split, first = blockIdx.x / S::Split;
   BoxFeeder<C, S> feeder{images, filter, rings, rank * S::Slice};
   int warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
-  bool feeds = threadIdx.x == S::Consumers;
+  bool feeds = warp == S::Consumers / 32 && electOne();
   if constexpr (C::Trigger == 0)
     launchDependents();
   if (feeds) {
@@ -496,7 +505,7 @@ __device__ __forceinline__ void convBoxes(const PhaseMaps &images, const TensorM
   if constexpr (C::Trigger == 1)
     launchDependents();
   if (warp == S::Consumers / 32) {
-    if (feeds) {
+    if (electOne()) {
       if constexpr (!C::WeightsConstant)
         feeder.start(first % S::TilesN * S::BN);
       feeder.run();
