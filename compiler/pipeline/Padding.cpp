@@ -164,20 +164,30 @@ private:
   std::string firstError;
 };
 
-/// The graphs to prove a symbol for: the largest one of those that have the same other symbols of size 1, which broadcast and
-/// merge.
+/// The operators of a graph: sizes choose branches, unroll loops and take away what does nothing.
+std::vector<StringRef> operatorsOf(func::FuncOp graph) {
+  std::vector<StringRef> names;
+  graph.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (!op->hasTrait<OpTrait::ConstantLike>())
+      names.push_back(op->getName().getStringRef());
+  });
+  return names;
+}
+
+/// The graphs to prove a symbol for: the largest one of those that have the same operators and the same other symbols of size 1,
+/// which broadcast and merge.
 SmallVector<func::FuncOp> chooseGraphs(ArrayRef<func::FuncOp> graphs, StringRef symbol) {
-  std::map<std::vector<bool>, func::FuncOp> largest;
+  std::map<std::pair<std::vector<bool>, std::vector<StringRef>>, func::FuncOp> largest;
   for (func::FuncOp graph : graphs) {
     std::vector<bool> ones;
     for (NamedAttribute other : graph->getAttrOfType<DictionaryAttr>("ogc.symbols").getValue())
       ones.push_back(other.getName() != symbol && specialize::sizeOfSymbol(graph, other.getName().getValue()) == 1);
-    func::FuncOp &known = largest.try_emplace(ones, graph).first->second;
+    func::FuncOp &known = largest.try_emplace({ones, operatorsOf(graph)}, graph).first->second;
     if (specialize::sizeOfSymbol(graph, symbol) > specialize::sizeOfSymbol(known, symbol))
       known = graph;
   }
   SmallVector<func::FuncOp> chosen;
-  for (auto &[ones, graph] : largest)
+  for (auto &[form, graph] : largest)
     chosen.push_back(graph);
   return chosen;
 }

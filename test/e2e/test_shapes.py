@@ -140,10 +140,23 @@ def test_padded_rows_in_an_output_of_merged_dimensions(ogc, tmp_path):
         bundle = ogc.compile(path, tmp_path / "m.ogc", sizes)
         for s in sizes.split("=")[-1].split(","):
             check(ogc, bundle, path, rows(3, int(s), 8))
-            refused(lambda: ogc.run(bundle, rows(2, int(s), 8)), "'b' is not padded", "in other places in other graphs")
+            refused(lambda s=s: ogc.run(bundle, rows(2, int(s), 8)), "'b' is not padded", "in other places in other graphs")
     bundle = ogc.compile(path, tmp_path / "m.ogc", "b=3,5 s=4")
     for b in (2, 3, 4, 5):
         check(ogc, bundle, path, rows(b, 4, 8))
+
+
+@pytest.mark.parametrize("sizes", ["b=4 s=4,8", "b=4 s=8,4"])
+def test_rows_that_mix_for_some_sizes_of_another_dimension(ogc, tmp_path, sizes):
+    """A condition on s chooses the branch that averages over b, in one of the graphs."""
+    branches = {"then_branch": [node("ReduceMean", "x axis", "m", keepdims=1), node("Sub", "x m", "o")], "else_branch": [node("Neg", "x", "o")]}
+    graphs = {name: helper.make_graph(nodes, name, [], [helper.make_tensor_value_info("o", F32, None)]) for name, nodes in branches.items()}
+    path = save(tmp_path, [node("Shape", "x", "shape"), node("Gather", "shape one", "s"), node("Greater", "s five", "c"), node("If", "c", "y", **graphs)],
+                {"x": (F32, ("b", "s", 4))}, {"y": (F32, None)}, {"one": np.array(1), "five": np.array(5), "axis": np.array([0])})
+    bundle = ogc.compile(path, tmp_path / "m.ogc", sizes)
+    for s in (4, 8):
+        check(ogc, bundle, path, rows(4, s, 4))
+        refused(lambda s=s: ogc.run(bundle, rows(3, s, 4)), "'b' is not padded: ReduceMean node 'the ReduceMean' reduces over it")
 
 
 def mixing(op, tmp_path):
