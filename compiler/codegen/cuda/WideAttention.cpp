@@ -18,7 +18,7 @@ int64_t WideAttentionChoice::sharedBytes(const AttentionProblem &problem) const 
   int64_t spans = divideCeil(problem.d, boxColumns), spansV = divideCeil(problem.dv, boxColumns);
   int64_t queries = blockRows() * spans * 128, ring = stages * bt * (spans + spansV) * 128,
           row = (alignTo(problem.dv, 16) + 8) * 4;
-  int64_t merge = groupsT > 1 || split > 1 ? groupsT * blockRows() * row : 0;
+  int64_t merge = groupsT > 1 ? groupsT * blockRows() * row : 0;
   int64_t receive = split > 1 ? split * divideCeil(blockRows(), split) * row : 0;
   return std::max(queries + ring, merge) + receive + (4 * stages + 1) * 8;
 }
@@ -60,14 +60,29 @@ static double timeOf(const WideAttentionChoice &c, const AttentionProblem &probl
   int64_t resident = std::max<int64_t>(1, std::min(65536 / registers, 227 * 1024 / (bytes + 1024)));
   int64_t blocks = blocksOf(c, problem), left = divideCeil(blocks, multiprocessors);
   double steps = double(stepsOf(c, problem));
-  if (problem.isCausal && left > resident) // half of the tiles are hidden; blocks with few fill the gaps
-    steps = steps * 0.6 + 0.4;
+  if (problem.isCausal && left > 1) // half of the tiles are hidden; blocks with few fill the gaps
+    steps = steps * 0.6 + 1;
+  // Two warpgroups that take turns lose less of the time that products of large heads take.
+  double turns = c.groupsQ == 2 && c.groupsT == 1 && depth > 128 ? 0.88 : 1;
+  auto waveTime = [&](int64_t blocksOfOne) {
+    double groups = double(blocksOfOne * c.groupsQ * c.groupsT);
+    return 1 + steps * turns * (0.27 + 0.03 * groups + keys * (alone + groups * shared + bias));
+  };
   double time = 1;
-  for (; left > 0; left -= resident) {
-    double groups = double(std::min(left, resident) * c.groupsQ * c.groupsT);
-    time += 1 + steps * (0.3 + keys * (alone + groups * shared + bias));
-  }
-  return time + (c.groupsT > 1 ? 0.3 * c.groupsQ * c.groupsT : 0) + (c.split > 1 ? 0.9 + 0.8 * c.groupsQ : 0);
+  if (left > 2 * resident)
+    time += double(blocks) / double(multiprocessors * resident) * waveTime(resident);
+  else
+    for (bool isTight = left > 1 && double(blocks) > 0.9 * double(left * multiprocessors); left > 0; left -= resident)
+      time += waveTime(std::min(left + isTight, resident)); // where there is room for more, some multiprocessors get more
+  if (c.groupsT > 1)
+    time += 0.3 * c.groupsQ * c.groupsT;
+  if (c.split > 1)
+    time += 0.9 + 0.25 * c.groupsQ * c.split;
+  // What all blocks copy: lines that are not whole ones take longer.
+  int64_t lines = divideCeil(problem.d, boxColumns) + divideCeil(problem.dv, boxColumns);
+  double copied = double(blocks) * stepsOf(c, problem) * c.bt * lines * 128 * (problem.isCausal ? 0.6 : 1);
+  bool isWhole = problem.d % boxColumns == 0 && problem.dv % boxColumns == 0;
+  return std::max(time, copied / (isWhole ? 7.5e6 : 4e6)) * (keysOf(c) % 64 == 0 ? 1 : 1.04);
 }
 
 /// Legal forms, the one of the least estimated time first; of equal ones the first here.

@@ -275,6 +275,11 @@ __device__ __forceinline__ void storeCluster4(unsigned address, float x, float y
   asm volatile("st.shared::cluster.v4.f32 [%0], {%1,%2,%3,%4};" ::"r"(address), "f"(x), "f"(y), "f"(z), "f"(w) : "memory");
 #endif
 }
+__device__ __forceinline__ void storeCluster2(unsigned address, float x, float y) {
+#if OGC_HOPPER
+  asm volatile("st.shared::cluster.v2.f32 [%0], {%1,%2};" ::"r"(address), "f"(x), "f"(y) : "memory");
+#endif
+}
 __device__ __forceinline__ void storeCluster1(unsigned address, float x) {
 #if OGC_HOPPER
   asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address), "f"(x) : "memory");

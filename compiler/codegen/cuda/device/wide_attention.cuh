@@ -42,8 +42,9 @@ template <class C> struct WideAttentionShape {
     VBytes = BT * SpansV * 128,
     StageBytes = KBytes + VBytes,
     Merges = WT > 1 || Split > 1,
+    Turns = WQ == 2 && WT == 1, // measured: not better for three
     LdO = DVP + 8,
-    MergeBytes = Merges ? WT * BQ * LdO * 4 : 0,
+    MergeBytes = WT > 1 ? WT * BQ * LdO * 4 : 0,
     TileBytes = QBytes + Stages * StageBytes,
     ReceiveOffset = TileBytes > MergeBytes ? TileBytes : MergeBytes,
     RowsOut = (BQ + Split - 1) / Split,
@@ -146,11 +147,15 @@ template <int N> __device__ __forceinline__ void holdProducts(float (&x)[N][4]) 
       asm volatile("" : "+f"(x[j][q])::"memory");
 }
 
+/// Two warpgroups begin products in turn, so that one finds exponentials while the other multiplies.
+__device__ __forceinline__ void takeTurn(int group) { asm volatile("bar.sync %0, 256;" ::"r"(group + 1) : "memory"); }
+__device__ __forceinline__ void giveTurn(int group) { asm volatile("bar.arrive %0, 256;" ::"r"(group + 1) : "memory"); }
+
 /// One warpgroup's state: 64 rows, its share of the keys. A thread has rows lane / 4 and lane / 4 + 8 of its warp's sixteen.
 template <class C> struct WideAttention {
   using T = typename C::Element;
   using A = WideAttentionShape<C>;
-  float score[A::NF][4], out[A::NV][4];
+  float out[A::NV][4];
   unsigned probability[A::NF / 2][4];
   float top[2], sum[2];
   ScoreBias<C, A> biases;
@@ -166,7 +171,7 @@ template <class C> struct WideAttention {
   }
 
   /// Begins score = Q K^T. Both operands lie with d as the fastest dimension.
-  __device__ __forceinline__ void beginScores(unsigned queries, unsigned keys) {
+  __device__ __forceinline__ void beginScores(float (&score)[A::NF][4], unsigned queries, unsigned keys) {
 #pragma unroll
     for (int d = 0; d < A::DP; d += 16) {
       unsigned long long a = wideDescriptor(queries + d / 64 * A::BQ * 128 + d % 64 * 2, 16, 1024, 128),
@@ -187,7 +192,7 @@ template <class C> struct WideAttention {
   }
 
   /// Hides keys of key0 on that do not exist or lie ahead of the thread's rows.
-  __device__ __forceinline__ void hideKeys(int row, int key0, int lane) {
+  __device__ __forceinline__ void hideKeys(float (&score)[A::NF][4], int row, int key0, int lane) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       int visible = visibleKeys<C>(row + half * 8) - key0 - (lane & 3) * 2;
@@ -199,32 +204,45 @@ template <class C> struct WideAttention {
     }
   }
 
-  /// Turns scores into exp2(scale * (score - top)); `factor` is what earlier sums are worth now.
-  __device__ __forceinline__ void soften(float scale, float (&factor)[2]) {
+  /// Turns scores into exp2(scale * (score - top)); `factor` is what earlier sums are worth now. Several sums and maxima at a
+  /// time: one warp of a scheduler does not wait for itself.
+  __device__ __forceinline__ void soften(float (&score)[A::NF][4], float scale, float (&factor)[2]) {
+    float best[2][2] = {{top[0], score[0][1]}, {top[1], score[0][3]}}, total[2][2] = {};
+#pragma unroll
+    for (int j = 0; j < A::NF; ++j)
+#pragma unroll
+      for (int q = 0; q < 4; ++q)
+        best[q / 2][q % 2] = fmaxf(best[q / 2][q % 2], score[j][q]);
+    float base[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      best[half][0] = fmaxf(best[half][0], best[half][1]);
+#pragma unroll
+    for (int bit = 1; bit <= 2; bit *= 2)
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        best[half][0] = fmaxf(best[half][0], __shfl_xor_sync(0xffffffffu, best[half][0], bit));
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      float best = top[half];
-#pragma unroll
-      for (int j = 0; j < A::NF; ++j)
-        best = fmaxf(best, fmaxf(score[j][half * 2], score[j][half * 2 + 1]));
-      best = fmaxf(best, __shfl_xor_sync(0xffffffffu, best, 1));
-      best = fmaxf(best, __shfl_xor_sync(0xffffffffu, best, 2));
-      float base = best == -__int_as_float(0x7f800000) ? 0.f : best * scale; // no visible key yet
-      factor[half] = exp2Fast(__fmaf_rn(top[half], scale, -base));
-      float total = 0.f;
-#pragma unroll
-      for (int j = 0; j < A::NF; ++j)
-#pragma unroll
-        for (int q = half * 2; q < half * 2 + 2; ++q) {
-          score[j][q] = exp2Fast(__fmaf_rn(score[j][q], scale, -base));
-          total += score[j][q];
-        }
-      sum[half] = __fmaf_rn(sum[half], factor[half], total);
-      top[half] = best;
+      float now = best[half][0];
+      base[half] = now == -__int_as_float(0x7f800000) ? 0.f : now * scale; // no visible key yet
+      factor[half] = exp2Fast(__fmaf_rn(top[half], scale, -base[half]));
+      top[half] = now;
     }
+#pragma unroll
+    for (int j = 0; j < A::NF; ++j)
+#pragma unroll
+      for (int q = 0; q < 4; ++q) {
+        score[j][q] = exp2Fast(__fmaf_rn(score[j][q], scale, -base[q / 2]));
+        total[q / 2][q % 2] += score[j][q];
+      }
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      sum[half] = __fmaf_rn(sum[half], factor[half], total[half][0] + total[half][1]);
   }
   /// Scores have arrived: bias, mask, probabilities. `scale` has the logarithm of two in it.
-  __device__ __forceinline__ void takeScores(float scale, int row, int firstRow, int key0, int lane, float (&factor)[2]) {
+  __device__ __forceinline__ void takeScores(float (&score)[A::NF][4], float scale, int row, int firstRow, int key0, int lane,
+                                             float (&factor)[2]) {
     holdProducts(score);
     if constexpr (C::HasBias)
 #pragma unroll
@@ -234,8 +252,8 @@ template <class C> struct WideAttention {
           score[j][q] = __fmaf_rn(score[j][q], scale, biases.at(j, q / 2, q % 2) * 1.4426950408889634f);
     if constexpr (C::Causal || A::Keys % A::BT != 0)
       if (key0 + A::NK > visibleKeys<C>(firstRow))
-        hideKeys(row, key0, lane);
-    soften(C::HasBias ? 1.f : scale, factor);
+        hideKeys(score, row, key0, lane);
+    soften(score, C::HasBias ? 1.f : scale, factor);
   }
   __device__ __forceinline__ void rescale(const float (&factor)[2]) {
 #pragma unroll
@@ -245,7 +263,7 @@ template <class C> struct WideAttention {
         out[j][q] *= factor[q / 2];
   }
   /// The accumulator layout of the scores is the operand layout of the probabilities.
-  __device__ __forceinline__ void pack() {
+  __device__ __forceinline__ void pack(const float (&score)[A::NF][4]) {
 #pragma unroll
     for (int i = 0; i < A::NF / 2; ++i)
 #pragma unroll
@@ -266,15 +284,19 @@ template <class C> struct WideAttention {
     if (copier.tiles <= 0)
       return;
     float factor[2];
+    if constexpr (A::Turns)
+      if (wq == 1 && copier.tiles > 1)
+        giveTurn(0);
+    float score[A::NF][4];
     barrierWait(ring.keysFull(0), 0);
     wideFence();
-    beginScores(queries, ring.keys(0) + share);
+    beginScores(score, queries, ring.keys(0) + share);
     biases.load(bias, batch, keyHead, row0, key0, lane);
     wideWait();
     if (lane == 0)
       barrierArrive(ring.keysFree(0));
-    takeScores(scale, row, row0, key0, lane, factor);
-    pack();
+    takeScores(score, scale, row, row0, key0, lane, factor);
+    pack(score);
     int stage = 0, phase = 0;
 #pragma unroll 1
     for (int i = 1; i < copier.tiles; ++i) {
@@ -283,24 +305,29 @@ template <class C> struct WideAttention {
         stage = 0, phase ^= 1;
       key0 += A::BT;
       barrierWait(ring.keysFull(stage), phase);
+      if constexpr (A::Turns)
+        takeTurn(wq);
       wideFence();
-      beginScores(queries, ring.keys(stage) + share);
+      beginScores(score, queries, ring.keys(stage) + share);
       biases.load(bias, batch, keyHead, row0, key0, lane);
       barrierWait(ring.valuesFull(before), phaseBefore);
       beginValues(ring.values(before) + share);
+      if constexpr (A::Turns)
+        if (wq == 0 || i + 1 < copier.tiles)
+          giveTurn(1 - wq);
       if (threadIdx.x == 0)
         copier.refill(i);
       __syncwarp();
       wideWait<1>();
       if (lane == 0)
         barrierArrive(ring.keysFree(stage));
-      takeScores(scale, row, row0, key0, lane, factor);
+      takeScores(score, scale, row, row0, key0, lane, factor);
       wideWait();
       holdProducts(out);
       if (lane == 0)
         barrierArrive(ring.valuesFree(before));
       rescale(factor);
-      pack();
+      pack(score);
     }
     barrierWait(ring.valuesFull(stage), phase);
     wideFence();
@@ -345,7 +372,7 @@ __device__ __forceinline__ void storeRows(const WideAttention<C> &state, int bat
   }
 }
 
-/// Parts of all warpgroups, then of the cluster, whose ranks share the rows; over Q, K and V.
+/// Merges the parts of all warpgroups, then of the cluster, whose ranks share the rows.
 template <class C, class Epilogue>
 __device__ __forceinline__ void mergeRows(const WideAttention<C> &state, float scale, int batch, int keyHead, int row0, int wq,
                                           int wt, int rank, const Epilogue &epilogue) {
@@ -353,36 +380,52 @@ __device__ __forceinline__ void mergeRows(const WideAttention<C> &state, float s
   int tid = threadIdx.x, lane = tid & 31;
   unsigned char *shared = sharedBase();
   unsigned base = sharedAddress(shared);
-  __syncthreads(); // all have read the ring
+  constexpr bool Direct = A::WT == 1; // to the rank that owns the row; else over Q, K and V
+  if constexpr (Direct)
+    clusterWait();
+  else
+    __syncthreads(); // all have read the ring
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    float total = state.sum[half];
+    float total = state.sum[half], top = state.top[half] * (C::HasBias ? 0.6931471805599453f : scale); // as one of scores
     total += __shfl_xor_sync(0xffffffffu, total, 1);
     total += __shfl_xor_sync(0xffffffffu, total, 2);
-    int row = (wt * A::BQ + wq * 64 + (tid >> 5) % 4 * 16 + (lane >> 2) + half * 8) * A::LdO;
+    int row = wq * 64 + (tid >> 5) % 4 * 16 + (lane >> 2) + half * 8, column = (lane & 3) * 2;
+    unsigned to = base + (wt * A::BQ + row) * A::LdO * 4;
+    if constexpr (Direct)
+      to = clusterAddress(base + A::ReceiveOffset + (rank * A::RowsOut + row % A::RowsOut) * A::LdO * 4, row / A::RowsOut);
+    auto store = [&](int at, float x, float y) {
+      if constexpr (Direct)
+        storeCluster2(to + at * 4, x, y);
+      else
+        storeShared2(to + at * 4, x, y);
+    };
 #pragma unroll
     for (int j = 0; j < A::NV; ++j)
-      storeShared2(base + (row + j * 8 + (lane & 3) * 2) * 4, state.out[j][half * 2], state.out[j][half * 2 + 1]);
-    if ((lane & 3) == 0) // the maximum as one of scores
-      storeShared2(base + (row + A::DVP) * 4, state.top[half] * (C::HasBias ? 0.6931471805599453f : scale), total);
+      store(j * 8 + column, state.out[j][half * 2], state.out[j][half * 2 + 1]);
+    if (column == 0)
+      store(A::DVP, top, total);
   }
-  __syncthreads();
   const float *parts = reinterpret_cast<const float *>(shared);
   constexpr int Slots = A::Split > 1 ? A::Split : A::WT;
   int stride = A::BQ * A::LdO, skipped = rank * A::RowsOut;
+  if constexpr (!Direct)
+    __syncthreads();
   if constexpr (A::Split > 1) {
-    clusterWait();
-    constexpr int Chunks = A::DVP / 4;
+    if constexpr (!Direct) {
+      clusterWait();
+      constexpr int Chunks = A::DVP / 4;
 #pragma unroll 1
-    for (int i = tid; i < A::BQ * Chunks; i += A::Threads) {
-      int r = i / Chunks, d = i % Chunks * 4;
-      float value[4], top, sum;
-      mergeParts<A, A::WT>(value, top, sum, parts + r * A::LdO, stride, d);
-      unsigned local = base + A::ReceiveOffset + ((rank * A::RowsOut + r % A::RowsOut) * A::LdO) * 4;
-      unsigned remote = clusterAddress(local, r / A::RowsOut);
-      storeCluster4(remote + d * 4, value[0], value[1], value[2], value[3]);
-      if (d == 0)
-        storeCluster4(remote + A::DVP * 4, top, sum, 0.f, 0.f);
+      for (int i = tid; i < A::BQ * Chunks; i += A::Threads) {
+        int r = i / Chunks, d = i % Chunks * 4;
+        float value[4], top, sum;
+        mergeParts<A, A::WT>(value, top, sum, parts + r * A::LdO, stride, d);
+        unsigned local = base + A::ReceiveOffset + ((rank * A::RowsOut + r % A::RowsOut) * A::LdO) * 4;
+        unsigned remote = clusterAddress(local, r / A::RowsOut);
+        storeCluster4(remote + d * 4, value[0], value[1], value[2], value[3]);
+        if (d == 0)
+          storeCluster4(remote + A::DVP * 4, top, sum, 0.f, 0.f);
+      }
     }
     clusterArrive();
     clusterWait();
