@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
 #include <map>
@@ -164,13 +165,17 @@ private:
   std::string firstError;
 };
 
-/// The operators of a graph: sizes choose branches, unroll loops and take away what does nothing.
+/// The operators of a graph that compute with its inputs: sizes choose branches, unroll loops and take away what does nothing.
+/// What is computed from constants alone is left out: it mixes nothing, and how much of it is folded depends on its size.
 std::vector<StringRef> operatorsOf(func::FuncOp graph) {
   std::vector<StringRef> names;
-  graph.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (!op->hasTrait<OpTrait::ConstantLike>())
-      names.push_back(op->getName().getStringRef());
-  });
+  llvm::DenseSet<Value> varying(graph.getArguments().begin(), graph.getArguments().end());
+  for (Operation &op : graph.getBody().front()) {
+    if (op.getNumRegions() == 0 && llvm::none_of(op.getOperands(), [&](Value value) { return varying.contains(value); }))
+      continue;
+    op.walk<WalkOrder::PreOrder>([&](Operation *inner) { names.push_back(inner->getName().getStringRef()); });
+    varying.insert(op.getResults().begin(), op.getResults().end());
+  }
   return names;
 }
 

@@ -221,7 +221,27 @@ def test_compiles_for_cuda(ogc, tmp_path, precision):
     assert "ogc::gemv<" in text and "Norm = 1" in text
 
 
-@pytest.mark.parametrize("rows", [40, 1000])
+@pytest.mark.parametrize("rows", [257, 1000])
+def test_many_rows_keep_the_norm(ogc, tmp_path, rows):
+    (count, error), (before, _) = counts_and_errors(ogc, tmp_path, model(layer, rows, 128, 64), "fp16")
+    assert count == before and error <= 5e-3
+
+
+def test_rows_that_another_kernel_computes_keep_the_norm(ogc, tmp_path):
+    """Rows and the same rows in other places (windows that are shifted): the product stores the former, and a kernel without products adds them."""
+    graph = model(layer, 40, 128, 64)
+    moved = [node("Slice", "h one many second", "later"), node("Slice", "h zero one second", "sooner"), node("Concat", "later sooner", "moved", axis=1), node("Add", "h moved", "g")]
+    nodes = list(graph.graph.node)
+    at = next(i for i, each in enumerate(nodes) if each.op_type == "LayerNormalization")
+    nodes[at].input[0] = "g"
+    del graph.graph.node[:]
+    graph.graph.node.extend([*nodes[:at], *moved, *nodes[at:]])
+    graph.graph.initializer.extend(onnx.numpy_helper.from_array(np.array([value]), name) for name, value in (("zero", 0), ("one", 1), ("many", 1000), ("second", 1)))
+    (count, error), (before, _) = counts_and_errors(ogc, tmp_path, graph, "fp16")
+    assert count == before and error <= 5e-3
+
+
+@pytest.mark.parametrize("rows", [40, 256])
 def test_statistics_compile_for_cuda(ogc, tmp_path, rows):
     path = tmp_path / "m.onnx"
     onnx.save(model(layer, rows, 256, 200), path)

@@ -339,3 +339,11 @@ def test_bert_buckets(ogc, bundles):
         harness.check_outputs(ogc.run(bundle, inputs), harness.reference(path, inputs), 1e-4)
     refused(lambda: ogc.run(bundle, harness.model_inputs(path, {"batch": 1, "seq": 20})), "'seq' is not padded", "attends")
     assert "ok  " in ogc.verify(bundle, "--random-calls", 12, "--threads", 2)
+
+
+
+@pytest.mark.model
+def test_padding_of_large_and_small_graphs(ogc):
+    """Indices made of constants are folded in small graphs and left to each run in large ones (more than 4,096 elements): no other computation."""
+    model = harness.shared_model("bert_base_dyn")
+    assert ogc("explain", model, "--symbol", "batch", "--shapes", "batch=1,8 seq=32,512").splitlines() == ["symbol 'batch': padding is safe, its positions never mix"]

@@ -66,7 +66,8 @@ bool hasLastDimOf(Value value, Value other) {
   return typeOf(value).getRank() > 0 && typeOf(value).getShape().back() == typeOf(other).getShape().back();
 }
 
-/// True where the region of a product will compute `rows`, element by element, and can store statistics beside them.
+/// True where the region of a product will compute `rows`, element by element, and can store statistics beside them. What lies
+/// between is read once: a value that others read, too, is stored, and another kernel goes on with it.
 bool comeWithStatistics(Value rows, unsigned depth = 8) {
   Operation *def = rows.getDefiningOp();
   if (!def || depth == 0)
@@ -74,10 +75,11 @@ bool comeWithStatistics(Value rows, unsigned depth = 8) {
   if (auto matmul = dyn_cast<kern::MatmulOp>(def))
     return kern::canStoreStatistics(matmul);
   if (fuse::isReshapeOp(def))
-    return hasLastDimOf(def->getOperand(0), rows) && comeWithStatistics(def->getOperand(0), depth - 1);
+    return def->getOperand(0).hasOneUse() && hasLastDimOf(def->getOperand(0), rows) &&
+           comeWithStatistics(def->getOperand(0), depth - 1);
   auto generic = dyn_cast<linalg::GenericOp>(def);
   return generic && fuse::isElementwise(generic) && llvm::any_of(generic.getDpsInputOperands(), [&](OpOperand *operand) {
-           return operand->get().getDefiningOp() && fuse::mapOf(*operand).isIdentity() &&
+           return operand->get().hasOneUse() && operand->get().getDefiningOp() && fuse::mapOf(*operand).isIdentity() &&
                   comeWithStatistics(operand->get(), depth - 1);
          });
 }
