@@ -31,7 +31,7 @@ def FoldShapes : Pass<"ogc-fold-shapes", "mlir::func::FuncOp"> {
     One walk in program order: each operator gets the most exact result types, and becomes a constant when it is small (at most 4096
     elements) and its operands are constants or it only asks for a known shape. Control flow becomes straight-line code: an If with a constant
     condition the branch taken, any other If both branches and a Where (they must yield the same static types), a Loop with constant trip
-    count and conditions and a Scan one copy of their body an iteration (at most 4096 iterations, and 65536 nodes in all). Floats are folded only where one rounding of the exact result is the operator's definition. Operators that need real evaluation
+    count and conditions and a Scan one copy of their body an iteration (at most 1024 iterations, and 65536 nodes in all). Floats are folded only where one rounding of the exact result is the operator's definition. Operators that need real evaluation
     (a weight transposed or scaled) are left alone.
 
     ```mlir

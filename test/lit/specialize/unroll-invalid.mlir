@@ -27,7 +27,7 @@ func.func @condition(%x: tensor<2xf32>, %c: tensor<i1>) -> tensor<2xf32> {
 
 func.func @endless(%x: tensor<2xf32>) -> tensor<2xf32> {
   %none = onnx.absent
-  // expected-error @+1 {{Loop: has more than 4096 iterations, the limit for unrolling}}
+  // expected-error @+1 {{Loop: has more than 1024 iterations, the limit for unrolling}}
   %0 = "onnx.Loop"(%none, %none, %x) ({
   ^bb0(%i: tensor<i64>, %go: tensor<i1>, %carried: tensor<2xf32>):
     onnx.yield %go, %carried : tensor<i1>, tensor<2xf32>
