@@ -14,6 +14,7 @@ def one(node, inputs, constants=None, opset=22):
     return harness.make_model([node], {name: (F32, shape) for name, shape in inputs.items()}, {name: (F32, None) for name in node.output}, constants, opset)
 
 
+HEADS = {"q_num_heads": 3, "kv_num_heads": 3}
 REFUSED = {
     # Attributes are read as 32 bits by shape inference, and as 64 by lowerings.
     "axis that wraps": (one(N("Concat", ["x", "x"], ["y"], name="n", axis=2**48 - 1), {"x": (2, 3)}), ["Concat node 'n'", "'axis'", "out of range"]),
@@ -36,6 +37,22 @@ REFUSED = {
                                        ["GatherND node 'n'", "'batch_dims' is -1"]),
     "far fewer than no batch dimensions": (one(N("GatherND", ["x", "i"], ["y"], name="n", batch_dims=-2**31), {"x": (2, 2, 2)}, {"i": np.zeros((2, 1), np.int64)}),
                                            ["GatherND node 'n'", "'batch_dims' is -2147483648"]),
+    **{f"attention over {name}": (one(N("Attention", list("qkv") + (["", "pk", "pv"][:len(shapes) - 2] if len(shapes) > 3 else []), ["y"], name="n", softcap=2.0, **heads),
+                                      dict(zip(["q", "k", "v", "pk", "pv"], shapes)), opset=23), ["Attention node 'n'", *words]) for name, shapes, heads, words in (
+        ("a past of other heads", [(2, 4, 24), (2, 6, 24), (2, 6, 24), (2, 0, 12, 8), (2, 3, 12, 8)], HEADS, ["operand 4 has size 0 in dimension 1, expected 3"]),
+        ("heads of no size in the past", [(2, 4, 24), (2, 6, 24), (2, 6, 24), (2, 3, 12, 0), (2, 3, 12, 8)], HEADS, ["operand 4 has size 0 in dimension 3, expected 8"]),
+        ("pasts of unequal lengths", [(2, 4, 24), (2, 6, 24), (2, 6, 24), (2, 3, 12, 8), (2, 3, 11, 8)], HEADS, ["operand 5 has size 11 in dimension 2, expected 12"]),
+        ("a past of keys alone", [(2, 4, 24), (2, 6, 24), (2, 6, 24), (2, 3, 12, 8)], HEADS, ["past"]),
+        ("a past of rank 3", [(2, 4, 24), (2, 6, 24), (2, 6, 24), (2, 3, 12), (2, 3, 12, 8)], HEADS, []),
+        ("rows that are no heads", [(2, 4, 25), (2, 6, 24), (2, 6, 24)], HEADS, []),
+        ("values of other heads", [(1, 3, 4, 8), (1, 3, 6, 8), (1, 1, 6, 8)], {}, ["operand 2 has size 1 in dimension 1, expected 3"]),
+        ("keys of another size", [(1, 3, 4, 8), (1, 3, 6, 4), (1, 3, 6, 8)], {}, ["operand 1 has size 4 in dimension 3, expected 8"]),
+        ("keys of another batch", [(2, 3, 4, 8), (1, 3, 6, 8), (1, 3, 6, 8)], {}, ["operand 1 has size 1 in dimension 0, expected 2"]),
+        ("fewer values than keys", [(1, 3, 4, 8), (1, 3, 6, 8), (1, 3, 5, 8)], {}, ["operand 2 has size 5 in dimension 2, expected 6"]),
+        ("values of another rank", [(1, 3, 4, 8), (1, 3, 6, 8), (1, 6, 24)], {}, []))},
+    **{f"equation {ascii(equation)}": (one(N("Einsum", ["x", "z"], ["y"], name="n", equation=equation), {"x": (2, 3), "z": (3, 4)}), ["Einsum node 'n'", *words]) for equation, words in (
+        (b"i\xb9j,jk->ik", ["the term 'i\\xB9j'"]), ("i1j,jk->ik", ["the term 'i1j'"]), ("ij,...jk...->ik", ["the term '...jk...'"]), ("ij,jk->i->k", ["the term 'i->k'"]),
+        ("ij,jk->ii", ["'i' twice in its output"]), ("ij,jk->iz", ["missing from the inputs"]), ("ij,jk,kl->il", []), ("ij,jkl->ik", []), ("i.j,jk->ik", ["the term 'i.j'"]))},
     "blocks larger than the image": (one(N("SpaceToDepth", ["x"], ["y"], name="n", blocksize=2**31 - 1), {"x": (2, 2, 6, 6)}), ["larger than any device"]),
     "blocks that do not divide the image": (one(N("SpaceToDepth", ["x"], ["y"], name="n", blocksize=4), {"x": (2, 2, 8, 6)}), ["SpaceToDepth node 'n'", "blocksize is 4", "8x6"]),
     "blocks whose square does not divide the channels": (one(N("DepthToSpace", ["x"], ["y"], name="n", blocksize=2), {"x": (2, 6, 2, 2)}), ["DepthToSpace node 'n'"]),

@@ -6,6 +6,8 @@
 #include "compiler/dialect/onnx/TypeLattice.h"
 #include "compiler/dialect/onnx/Upgrade.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using ::onnx::AttributeProto;
@@ -110,6 +112,35 @@ LogicalResult checkBatchDims(const Node &node, std::string &reason) {
     return success();
   reason = "attribute 'batch_dims' is " + std::to_string(count.getInt()) + ", expected at least 0";
   return failure();
+}
+
+/// Where inference and lowering take an equation as well formed: spaces go away, a term is letters and at most one '...', and the
+/// output has no letter twice.
+LogicalResult checkEquation(Node &node, std::string &reason) {
+  auto attribute = dyn_cast_or_null<StringAttr>(node.attributes.get("equation"));
+  if (node.opType != "Einsum" || !attribute)
+    return success();
+  std::string equation = attribute.str();
+  llvm::erase_if(equation, [](char c) { return llvm::isSpace(c); });
+  auto [left, right] = StringRef(equation).split("->");
+  SmallVector<StringRef> terms;
+  left.split(terms, ',');
+  terms.push_back(right);
+  for (StringRef term : terms) {
+    auto [before, after] = term.split("...");
+    if (llvm::all_of(before, llvm::isAlpha) && llvm::all_of(after, llvm::isAlpha))
+      continue;
+    reason = "equation has the term '";
+    llvm::raw_string_ostream(reason).write_escaped(term, /*UseHexEscapes=*/true) << "', expected letters and at most one '...'";
+    return failure();
+  }
+  for (char c : right)
+    if (c != '.' && right.count(c) > 1) {
+      reason = "equation '" + equation + "' has '" + std::string(1, c) + "' twice in its output";
+      return failure();
+    }
+  node.attributes.set("equation", StringAttr::get(attribute.getContext(), equation));
+  return success();
 }
 
 LogicalResult checkAttributes(const OpSchema &schema, const Node &node, std::string &reason) {
@@ -258,7 +289,7 @@ FailureOr<SmallVector<Value>> buildNode(OpBuilder &builder, Node node, std::stri
   const OpSchema *own = schemaOf(node.opType, node.domain, node.version);
   // What rewrites a node to its newest form takes for granted that the operands are those of the node's own version.
   if (failed(checkKnown(*own, node, reason)) || failed(checkDirection(node, reason)) || failed(checkBatchDims(node, reason)) ||
-      failed(checkInputs(*own, node, reason)) || failed(checkOutputs(*own, node, reason)))
+      failed(checkEquation(node, reason)) || failed(checkInputs(*own, node, reason)) || failed(checkOutputs(*own, node, reason)))
     return failure();
   if (failed(fillDefaults(builder.getContext(), *own, node.attributes, reason)))
     return failure();

@@ -190,6 +190,47 @@ LogicalResult checkAttributes(Node &n) {
   return success();
 }
 
+constexpr int64_t any = -1;
+
+/// Operand i, when present, must have these extents.
+LogicalResult checkOperand(Node &n, int i, ArrayRef<int64_t> expected) {
+  if (!n.has(i))
+    return success();
+  if (n.inShape(i).size() != expected.size())
+    return n.fail("operand " + Twine(i) + " has rank " + Twine(n.inRank(i)) + ", expected " + Twine(expected.size()));
+  for (auto [d, extents] : llvm::enumerate(llvm::zip_equal(n.inShape(i), expected)))
+    if (auto [actual, wanted] = extents; wanted != any && actual != wanted)
+      return n.fail("operand " + Twine(i) + " has size " + Twine(actual) + " in dimension " + Twine(d) + ", expected " +
+                    Twine(wanted));
+  return success();
+}
+
+/// The operands are heads of one size in one batch, which inference does not compare.
+LogicalResult checkShapes(Node &n, int64_t heads, int64_t keyHeads) {
+  ArrayRef<int64_t> q = n.inShape(0), k = n.inShape(1), v = n.inShape(2);
+  bool isRank3 = q.size() == 3;
+  for (int i : {0, 1, 2}) {
+    if (n.inRank(i) != (isRank3 ? 3 : 4))
+      return n.fail("operand " + Twine(i) + " has rank " + Twine(n.inRank(i)) + ", expected " +
+                    (i == 0 ? Twine("3 or 4") : "that of the query, " + Twine(q.size())));
+    if (int64_t count = i == 0 ? heads : keyHeads; isRank3 && n.inShape(i)[2] % count != 0)
+      return n.fail("operand " + Twine(i) + " has size " + Twine(n.inShape(i)[2]) + " in dimension 2, expected a multiple of " +
+                    Twine(count) + " heads");
+  }
+  int64_t batch = q[0], size = isRank3 ? q[2] / heads : q[3], valueSize = isRank3 ? v[2] / keyHeads : v[3];
+  if (failed(isRank3 ? checkOperand(n, 1, {batch, any, keyHeads * size}) : checkOperand(n, 1, {batch, keyHeads, any, size})) ||
+      failed(isRank3 ? checkOperand(n, 2, {batch, k[1], any}) : checkOperand(n, 2, {batch, keyHeads, k[2], any})) ||
+      failed(checkOperand(n, 4, {batch, keyHeads, any, size})) ||
+      failed(checkOperand(n, 5, {batch, keyHeads, n.has(4) ? n.inShape(4)[2] : any, valueSize})) ||
+      failed(checkOperand(n, 6, {batch})))
+    return failure();
+  if (n.has(4) != n.has(5))
+    return n.fail("past_key and past_value are not both given");
+  if (n.has(3) && n.inRank(3) > 4)
+    return n.fail("operand 3 has rank " + Twine(n.inRank(3)) + ", expected at most 4");
+  return success();
+}
+
 Mask readMask(Node &n) {
   Mask mask;
   mask.causal = n.op.getI64("is_causal") != 0;
@@ -210,12 +251,14 @@ LogicalResult attention(Node &n) {
     return failure();
   bool isRank3 = n.inRank(0) == 3;
   int64_t heads = n.op.getI64("q_num_heads"), keyHeads = n.op.getI64("kv_num_heads");
-  if (!isRank3) {
+  if (n.inRank(0) == 4 && n.inRank(1) == 4) {
     heads = n.inShape(0)[1];
     keyHeads = n.inShape(1)[1];
   }
   if (heads <= 0 || keyHeads <= 0 || heads % keyHeads != 0)
     return n.fail("q_num_heads is " + Twine(heads) + ", expected a multiple of kv_num_heads " + Twine(keyHeads));
+  if (failed(checkShapes(n, heads, keyHeads)))
+    return failure();
   SmallVector<Value> presents;
   Value q = headsInside(n, 0, heads);
   Value k = withPast(n, 1, 4, 1, keyHeads, presents), v = withPast(n, 2, 5, 2, keyHeads, presents);

@@ -26,7 +26,7 @@ struct Term {
 
 class Einsum {
 public:
-  explicit Einsum(Node &n) : n(n) {}
+  explicit Einsum(Node &n) : n(n), equation(n.op.getStr("equation")) {}
 
   LogicalResult run() {
     if (failed(parse()))
@@ -56,26 +56,22 @@ private:
     return false;
   }
 
-  /// The letters of one side; the ellipsis stands for `ellipsisRank` dimensions.
-  LogicalResult parseTerm(StringRef text, int64_t ellipsisRank, Labels &labels) {
+  /// The letters of one side, of which the importer has checked the form; the ellipsis stands for `ellipsisRank` dimensions.
+  static Labels parseTerm(StringRef text, int64_t ellipsisRank) {
+    Labels labels;
     while (!text.empty()) {
       if (text.consume_front("...")) {
         for (int64_t d = ellipsisRank; d-- > 0;)
           labels.push_back(ellipsisLabel + static_cast<int>(d));
-      } else if (llvm::isAlpha(text.front())) {
+      } else {
         labels.push_back(text.front());
         text = text.drop_front();
-      } else {
-        return n.fail("equation '" + equation + "' has '" + text.take_front(1) + "', expected letters and '...'");
       }
     }
-    return success();
+    return labels;
   }
 
   LogicalResult parse() {
-    for (char c : n.op.getStr("equation"))
-      if (!llvm::isSpace(c))
-        equation += c;
     auto [left, right] = StringRef(equation).split("->");
     SmallVector<StringRef> parts;
     left.split(parts, ',');
@@ -91,13 +87,15 @@ private:
         return n.fail("term '" + part + "' does not fit operand " + Twine(i) + " of rank " +
                       Twine(n.inRank(static_cast<int>(i))));
       mostEllipsis = std::max(mostEllipsis, rest);
-      Term term{n.in(static_cast<int>(i)), {}, n.isConstantIn(static_cast<int>(i))};
-      if (failed(parseTerm(part, rest, term.labels)) || failed(noteExtents(term)))
+      Term term{n.in(static_cast<int>(i)), parseTerm(part, rest), n.isConstantIn(static_cast<int>(i))};
+      if (failed(noteExtents(term)))
         return failure();
       terms.push_back(term);
     }
-    if (StringRef(equation).contains("->"))
-      return parseTerm(right, mostEllipsis, output);
+    if (StringRef(equation).contains("->")) {
+      output = parseTerm(right, mostEllipsis);
+      return success();
+    }
     // The ellipsis, then the letters that occur once, in order.
     std::map<int, int> count;
     for (const Term &term : terms)
