@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# usage: gpu_all.sh FOLDER [SECONDS]     Everything that is known of a commit on a GPU, in the order of importance, within SECONDS (600): tests and times
-# (gpu_test.sh), the conformance cases, the table of peers, graph IDs and plans, what each lever gives. With a second GPU, the tables of times are
-# made there at the same time. Logs and pages go to FOLDER; what there was no time for is said.
+# usage: gpu_all.sh FOLDER [SECONDS [PART...]]     Everything that is known of a commit on a GPU, or only the parts named, in the order of importance,
+# within SECONDS (600): tests (gpu_test.sh with times, and the conformance cases), plans (graph IDs, plans, the pool), peers (the table of peers),
+# levers (what each lever gives). With a second GPU, peers and levers run there at the same time. Logs and pages go to FOLDER; what there was no time
+# for is said.
 # Needs the tree with gpu/ made by `gpu_pack.sh all`, and what gpu_test.sh and bench/peers.sh need.
 set -euo pipefail
-folder=$1 seconds=${2:-600}
+folder=$1 seconds=${2:-600} parts=" ${*:3} "
 cd "$(dirname "$0")/.."
 source scripts/gpu_env.sh
 export PYTHONUNBUFFERED=1
@@ -17,6 +18,11 @@ step() {
   [ "$left" -gt 10 ] || { echo "[$SECONDS s] $label: no time left"; return; }
   timeout "$((left < most ? left : most))" "$@" >"$folder/$label.log" 2>&1 || code=$?
   echo "[$SECONDS s] $label: exit code $code: $(grep -v '^ *$' "$folder/$label.log" | tail -n 1 | cut -c1-150)"
+}
+# part NAME...: those that are asked for, one after the other.
+part() {
+  local name
+  for name; do [[ $parts != "  " && $parts != *" $name "* ]] || "$name"; done
 }
 tests() {
   step conformance 120 python3 test/conformance/gpu.py "$folder" &
@@ -31,14 +37,14 @@ plans() {
 }
 peers() { step peers 220 bench/peers.sh --budget 150 --output "$folder/gpu_results_peers.md"; }
 levers() {
-  step levers 240 scripts/gpu_test.sh --models '' --calls '' --ablation resnet50,mobilenet_v3_large,vit_b_16,bert_base,gpt2,llama1b_decode \
+  step levers 330 scripts/gpu_test.sh --models '' --calls '' --ablation resnet50,mobilenet_v3_large,vit_b_16,bert_base,gpt2,llama1b_decode \
     --no-sanitizer --name gpu_results_ablation --output "$folder"
 }
 
 if [ "$(nvidia-smi --query-gpu=index --format=csv,noheader | wc -l)" -gt 1 ]; then
-  (export CUDA_VISIBLE_DEVICES=1 OGC_GPU_WORK=$work-tables; peers; levers) &
-  (export CUDA_VISIBLE_DEVICES=0; tests; plans) &
+  (export CUDA_VISIBLE_DEVICES=1 OGC_GPU_WORK=$work-tables; part peers levers) &
+  (export CUDA_VISIBLE_DEVICES=0; part tests plans) &
   wait
 else
-  tests; peers; plans; levers
+  part tests plans peers levers
 fi
