@@ -56,18 +56,40 @@ private:
     return bytes.ok() ? bytes.value() : 0;
   }
 
-  /// The median time of `call` among the iterations; the device is idle before each.
-  Status time(Context &context, double &out, const std::function<Status(unsigned)> &call) {
+  using Call = std::function<Status(unsigned)>;
+  static constexpr unsigned warmUp = 4; ///< iterations that are not counted
+
+  /// The median time of `call` among the iterations, without `before`; the device is idle before each.
+  Status time(Context &context, double &out, const Call &call, const Call &before = {}) {
     std::vector<double> samples;
-    for (unsigned i = 0; i < options_.iterations + 4; ++i) {
+    for (unsigned i = 0; i < options_.iterations + warmUp; ++i) {
+      if (before)
+        OGC_RETURN_IF_ERROR(before(i));
       OGC_RETURN_IF_ERROR(context.synchronize());
       Clock::time_point begin = Clock::now();
       OGC_RETURN_IF_ERROR(call(i));
-      if (i >= 4) // the first ones warm caches up
+      if (i >= warmUp)
         samples.push_back(microsecondsSince(begin));
     }
     out = median(std::move(samples));
     return context.synchronize();
+  }
+
+  /// `call` and, in turn with it, a launch of graph 0 behind one of the same: what one costs above the other is told apart from a
+  /// processor that is faster at one time than at another.
+  Status timeBesideLaunch(Context &context, double &launch, double &out, const Call &call) {
+    std::vector<double> launches;
+    OGC_RETURN_IF_ERROR(time(context, out, call, [&](unsigned i) -> Status {
+      OGC_RETURN_IF_ERROR(context.launch(0));
+      OGC_RETURN_IF_ERROR(context.synchronize());
+      Clock::time_point begin = Clock::now();
+      OGC_RETURN_IF_ERROR(context.launch(0));
+      if (i >= warmUp)
+        launches.push_back(microsecondsSince(begin));
+      return Status();
+    }));
+    launch = median(std::move(launches));
+    return Status();
   }
 
   /// The one engine that is created before anything else of this process has touched the device.
@@ -137,13 +159,12 @@ private:
   }
 
   Status measureLaunches() {
-    OGC_RETURN_IF_ERROR(time(*context_, costs_.launchUs, [&](unsigned) { return context_->launch(0); }));
     if (costs_.graphs < 2)
-      return Status();
-    return time(*context_, costs_.switchUs, [&](unsigned i) { return context_->launch(i % 2); });
+      return time(*context_, costs_.launchUs, [&](unsigned) { return context_->launch(0); });
+    return timeBesideLaunch(*context_, costs_.launchUs, costs_.switchUs, [&](unsigned) { return context_->launch(1); });
   }
 
-  /// Two graphs of one topology in a pool of one: each launch is of the other.
+  /// Two graphs of one topology in a pool of one: each must take the place of the other.
   Status measureUpdates() {
     size_t other = 0;
     for (size_t i = 1; i < costs_.graphs && other == 0; ++i)
@@ -158,11 +179,11 @@ private:
     if (!context.ok())
       return context.status();
     Context &single = *context.value();
-    OGC_RETURN_IF_ERROR(time(single, costs_.updateUs, [&](unsigned i) { return single.launch(i % 2 ? other : 0); }));
+    double launchUs = 0;
+    OGC_RETURN_IF_ERROR(timeBesideLaunch(single, launchUs, costs_.updateUs, [&](unsigned) { return single.launch(other); }));
     OGC_RETURN_IF_ERROR(time(single, costs_.prepareUpdateUs, [&](unsigned i) { return single.prepare(i % 2 ? other : 0); }));
     costs_.refused = engine.value()->execStats().refused;
-    costs_.updateUsPerNode =
-        std::max(0.0, costs_.updateUs - costs_.launchUs) / static_cast<double>(std::max<size_t>(costs_.nodes, 1));
+    costs_.updateUsPerNode = std::max(0.0, costs_.updateUs - launchUs) / static_cast<double>(std::max<size_t>(costs_.nodes, 1));
     return Status();
   }
 
@@ -187,11 +208,12 @@ private:
     for (const fb::BindingUse *use : *input->uses())
       nodes.insert(use->node());
     costs_.rebindNodes = nodes.size();
-    OGC_RETURN_IF_ERROR(time(*context_, costs_.rebindUs, [&](unsigned i) {
+    double launchUs = 0;
+    OGC_RETURN_IF_ERROR(timeBesideLaunch(*context_, launchUs, costs_.rebindUs, [&](unsigned i) {
       Result<bool> bound = context_->bindInPlace(0, 0, buffers[i % 2]);
       return bound.ok() ? context_->launch(0) : bound.status();
     }));
-    costs_.rebindUsPerNode = std::max(0.0, costs_.rebindUs - costs_.launchUs) / static_cast<double>(nodes.size());
+    costs_.rebindUsPerNode = std::max(0.0, costs_.rebindUs - launchUs) / static_cast<double>(nodes.size());
     return context_->bindInPlace(0, 0, nullptr).status();
   }
 
