@@ -13,8 +13,7 @@ namespace ogc {
 namespace {
 
 using namespace mlir;
-
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+using fuse::typeOf;
 
 Value withoutExtension(Value value) {
   auto extend = value.getDefiningOp<arith::ExtFOp>();

@@ -111,6 +111,9 @@ bool isReshapeOp(mlir::Operation *op);
 /// `value` with the reshapes above it removed.
 mlir::Value stripReshapes(mlir::Value value);
 
+/// The type of a tensor.
+inline mlir::RankedTensorType typeOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
+
 /// The number of elements of a static tensor.
 int64_t elementsOf(mlir::Value value);
 

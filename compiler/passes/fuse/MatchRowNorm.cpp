@@ -10,8 +10,6 @@ using namespace mlir;
 
 namespace ogc::fuse {
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 static Value withoutCasts(Value value) {
   while (Operation *def = value.getDefiningOp()) {
     if (!isa<arith::ExtFOp, arith::TruncFOp>(def))
@@ -162,7 +160,7 @@ private:
       auto [sumOfRow, scale] = operandsOf<arith::MulFOp>(difference.getRhs(), isNumber);
       return sumOfRow == op.getBlock()->getArgument(1) && float(*numberOf(scale)) == float(1.0 / double(length));
     };
-    bool isLayer = norm.norm.kind == kern::RowNorm::StandardDeviation;
+    bool isLayer = norm.isCentered();
     auto isSquare = [&](linalg::GenericOp op, Value value) {
       auto product = value.getDefiningOp<arith::MulFOp>();
       return product && product.getLhs() == product.getRhs() &&

@@ -15,6 +15,9 @@ struct MatchedNorm {
   mlir::Value gamma, beta; ///< of as many elements as a row; may be null
   /// The operations that nothing but the norm needs, readers first.
   llvm::SmallVector<mlir::Operation *> ops;
+
+  /// True where the mean of the rows is taken off.
+  bool isCentered() const { return norm.kind == kern::RowNorm::StandardDeviation; }
 };
 
 /// The norm that gives `value`, where its statistics serve nothing else.

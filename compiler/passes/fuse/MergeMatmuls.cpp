@@ -18,8 +18,8 @@ namespace {
 
 using namespace mlir;
 using fuse::mapOf;
+using fuse::typeOf;
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 int64_t lastExtent(Value value) { return typeOf(value).getShape().back(); }
 
 /// The next operation of each branch, when they can be done as one over the joined last dimension: element-wise operations, or

@@ -17,8 +17,7 @@ namespace ogc {
 namespace {
 
 using namespace mlir;
-
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+using fuse::typeOf;
 
 /// The element-wise operations whose element i is computed from element i of `value`, directly or not.
 llvm::DenseSet<Operation *> followersOf(Value value) {
