@@ -65,6 +65,13 @@ bundle::TensorMap toTensorMap(const codegen::TensorMap &map) {
   return result;
 }
 
+/// The table that was asked for, if any.
+llvm::Expected<std::optional<codegen::TuningTable>> readTuning(const CompileOptions &options) {
+  if (options.tuning.empty() || options.tuning == "none")
+    return std::nullopt;
+  return codegen::TuningTable::read(options.tuning);
+}
+
 LogicalResult generateCuda(ArrayRef<kern::KernelOp> kernels, ModuleOp module, const CompileOptions &options,
                            bundle::BundleParts &parts) {
   codegen::CudaOptions cuda;
@@ -72,8 +79,6 @@ LogicalResult generateCuda(ArrayRef<kern::KernelOp> kernels, ModuleOp module, co
   for (const std::string &target : options.targets)
     if (isCudaArch(target))
       cuda.archs.push_back(target);
-  if (options.tuningCandidates && cuda.archs.size() != 1)
-    return module.emitError() << "tuning candidates are for one CUDA target, got " << cuda.archs.size();
   if (cuda.archs.empty())
     return success();
   if (!options.cacheDir.empty())
@@ -82,14 +87,10 @@ LogicalResult generateCuda(ArrayRef<kern::KernelOp> kernels, ModuleOp module, co
   cuda.dumpDir = options.dumpDir;
   cuda.candidates = options.tuningCandidates;
   cuda.useShippedTuning = options.tuning != "none";
-  std::optional<codegen::TuningTable> table;
-  if (!options.tuning.empty() && options.tuning != "none") {
-    llvm::Expected<codegen::TuningTable> read = codegen::TuningTable::read(options.tuning);
-    if (!read)
-      return module.emitError() << llvm::toString(read.takeError());
-    table = std::move(*read);
-    cuda.tuning = &*table;
-  }
+  llvm::Expected<std::optional<codegen::TuningTable>> table = readTuning(options);
+  if (!table)
+    return module.emitError() << llvm::toString(table.takeError());
+  cuda.tuning = *table ? &**table : nullptr;
   FailureOr<codegen::CudaModule> code = codegen::compileKernels(kernels, cuda);
   if (failed(code))
     return failure();
@@ -186,6 +187,15 @@ LogicalResult checkTargets(MLIRContext &context, const CompileOptions &options) 
     wrong = true;
   }
   return failure(wrong);
+}
+
+LogicalResult checkTuning(MLIRContext &context, const CompileOptions &options) {
+  size_t cudaTargets = llvm::count_if(options.targets, isCudaArch);
+  if (options.tuningCandidates && cudaTargets != 1)
+    return emitError(UnknownLoc::get(&context)) << "tuning candidates are for one CUDA target, got " << cudaTargets;
+  if (auto table = readTuning(options); !table)
+    return emitError(UnknownLoc::get(&context)) << llvm::toString(table.takeError());
+  return success();
 }
 
 LogicalResult generateCode(ModuleOp module, const CompileOptions &options, bundle::BundleParts &parts) {

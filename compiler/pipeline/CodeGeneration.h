@@ -14,6 +14,10 @@ std::string refuseTarget(llvm::StringRef target);
 /// Checks the list of targets: `cpu` or `sm_XX`, at least one, none twice. Emits an error for each that is wrong.
 mlir::LogicalResult checkTargets(mlir::MLIRContext &context, const CompileOptions &options);
 
+/// Reads the tuning table that the options name, whichever the targets: a name that is wrong is wrong before anything is
+/// compiled.
+mlir::LogicalResult checkTuning(mlir::MLIRContext &context, const CompileOptions &options);
+
 /// Compiles the kernels of `module` for all targets and fills in everything of the bundle that the module does not say.
 mlir::LogicalResult generateCode(mlir::ModuleOp module, const CompileOptions &options, bundle::BundleParts &parts);
 

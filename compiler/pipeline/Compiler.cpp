@@ -141,7 +141,7 @@ LogicalResult compile(MLIRContext &context, const CompileOptions &given) {
     llvm::sys::path::replace_extension(path, ".ogc");
     options.outputPath = path.str();
   }
-  if (failed(checkTargets(context, options)) ||
+  if (failed(checkTargets(context, options)) || failed(checkTuning(context, options)) ||
       (!options.outputPath.empty() && failed(checkOutput(context, options.outputPath, options.modelPath))))
     return failure();
 

@@ -56,6 +56,17 @@ def test_a_wrong_table_is_refused(ogc, model, tmp_path):
         compiled_text(ogc, model, tmp_path, "--tuning", tmp_path / "missing.txt")
 
 
+@pytest.mark.parametrize("options", [[], ["--stop-after", "import"]])
+def test_a_table_that_no_target_uses_is_read(ogc, model, tmp_path, options):
+    """The cpu target has no use for it, but a name that is wrong is an error of the user's."""
+    (tmp_path / "t.txt").write_text("gemm\n")
+    for name, reason in (("missing.txt", "cannot read the tuning file"), ("t.txt", "t.txt:1: expected")):
+        with pytest.raises(harness.OgcError, match=reason) as error:
+            ogc("compile", model, "-o", tmp_path / "m.ogc", "--target", "cpu", "--tuning", tmp_path / name, *options)
+        assert error.value.code == 1 and error.value.message.count("\n") == 1
+        assert not (tmp_path / "m.ogc").exists()
+
+
 def test_candidates_are_for_one_cuda_target(ogc, model, tmp_path):
     for targets in ("cpu", "sm_80,sm_90"):
         with pytest.raises(harness.OgcError, match="tuning candidates are for one CUDA target"):
