@@ -26,13 +26,17 @@ public:
       : generic(generic), graph(graph), options(options), symbol(symbol),
         size(std::max<int64_t>(specialize::sizeOfSymbol(graph, symbol).value_or(2), 2)) {}
 
-  DictionaryAttr prove() {
+  DictionaryAttr prove(bool isForm) {
     // A table may end at the size asked for, so the smaller neighbour is tried too. Sizes that happen to be those of other
     // dimensions let the compiler merge what belongs apart for others: primes are tried last. What is whole for a size is so for
-    // smaller ones (a slice up to 100), not for larger ones.
+    // smaller ones (a slice up to 100), not for larger ones: small sizes will do only where a graph of the same form was proved
+    // for its own.
     int64_t prime = nextPrime(std::max<int64_t>(size, 11));
+    SmallVector<std::pair<int64_t, int64_t>> pairs = {{size, size + 1}, {size - 1, size}, {prime, nextPrime(prime + 1)}};
+    if (!isForm)
+      pairs.append({{2, 3}, {3, 5}});
     DictionaryAttr first;
-    for (auto [small, large] : {std::pair(size, size + 1), std::pair(size - 1, size), std::pair(prime, nextPrime(prime + 1))}) {
+    for (auto [small, large] : pairs) {
       DictionaryAttr answer = small < 2 ? DictionaryAttr() : compare(small, large);
       if (answer && answer.getAs<BoolAttr>("safe").getValue())
         return checkOne(answer);
@@ -179,21 +183,43 @@ std::vector<StringRef> operatorsOf(func::FuncOp graph) {
   return names;
 }
 
-/// The graphs to prove a symbol for: the largest one of those that have the same operators and the same other symbols of size 1,
-/// which broadcast and merge.
-SmallVector<func::FuncOp> chooseGraphs(ArrayRef<func::FuncOp> graphs, StringRef symbol) {
-  std::map<std::pair<std::vector<bool>, std::vector<StringRef>>, func::FuncOp> largest;
+/// A graph to prove a symbol for.
+struct Candidate {
+  func::FuncOp graph;
+  bool isForm; ///< the largest of those that have the same operators and the same other symbols of size 1, which broadcast and
+               ///< merge
+};
+
+/// The largest graph for each combination of operators and sizes of the other symbols. These sizes do not only broadcast where
+/// they are 1: axes and indices may be computed from them, and pieces of a fixed length hold one position of the symbol for some
+/// and several for others.
+SmallVector<Candidate> chooseGraphs(ArrayRef<func::FuncOp> graphs, StringRef symbol) {
+  using Key = std::pair<std::vector<int64_t>, std::vector<StringRef>>;
+  std::map<Key, func::FuncOp> forms, combinations;
+  auto keepLargest = [&](std::map<Key, func::FuncOp> &known, const Key &key, func::FuncOp graph) {
+    func::FuncOp &largest = known.try_emplace(key, graph).first->second;
+    if (specialize::sizeOfSymbol(graph, symbol) > specialize::sizeOfSymbol(largest, symbol))
+      largest = graph;
+  };
   for (func::FuncOp graph : graphs) {
-    std::vector<bool> ones;
+    std::vector<int64_t> sizes, isOne;
     for (NamedAttribute other : graph->getAttrOfType<DictionaryAttr>("ogc.symbols").getValue())
-      ones.push_back(other.getName() != symbol && specialize::sizeOfSymbol(graph, other.getName().getValue()) == 1);
-    func::FuncOp &known = largest.try_emplace({ones, operatorsOf(graph)}, graph).first->second;
-    if (specialize::sizeOfSymbol(graph, symbol) > specialize::sizeOfSymbol(known, symbol))
-      known = graph;
+      if (other.getName() != symbol) {
+        sizes.push_back(cast<IntegerAttr>(other.getValue()).getInt());
+        isOne.push_back(sizes.back() == 1);
+      }
+    std::vector<StringRef> operators = operatorsOf(graph);
+    keepLargest(forms, {isOne, operators}, graph);
+    keepLargest(combinations, {sizes, operators}, graph);
   }
-  SmallVector<func::FuncOp> chosen;
-  for (auto &[form, graph] : largest)
-    chosen.push_back(graph);
+  SmallVector<Candidate> chosen;
+  llvm::DenseSet<Operation *> known;
+  for (auto &[key, graph] : forms)
+    if (known.insert(graph).second)
+      chosen.push_back({graph, true});
+  for (auto &[key, graph] : combinations)
+    if (known.insert(graph).second)
+      chosen.push_back({graph, false});
   return chosen;
 }
 
@@ -209,17 +235,16 @@ bool holdsCuts(func::FuncOp graph, StringRef symbol, DictionaryAttr answer) {
 
 /// The first refusal; safe where all graphs agree on what the outputs look like.
 DictionaryAttr proveSymbol(ModuleOp generic, ArrayRef<func::FuncOp> graphs, const CompileOptions &options, StringRef symbol) {
-  DictionaryAttr answer;
-  for (func::FuncOp graph : chooseGraphs(graphs, symbol)) {
-    Prover prover(generic, graph, options, symbol);
-    DictionaryAttr next = prover.prove();
-    if (!next.getAs<BoolAttr>("safe").getValue())
-      return next;
-    if ((answer && answer != next) || !llvm::all_of(graphs, [&](func::FuncOp other) { return holdsCuts(other, symbol, next); }))
-      return prover.refuse("the outputs hold its positions in other places in other graphs");
-    answer = next;
+  SmallVector<DictionaryAttr> answers;
+  for (Candidate candidate : chooseGraphs(graphs, symbol)) {
+    answers.push_back(Prover(generic, candidate.graph, options, symbol).prove(candidate.isForm));
+    if (!answers.back().getAs<BoolAttr>("safe").getValue())
+      return answers.back();
   }
-  return answer;
+  if (!llvm::all_equal(answers) ||
+      !llvm::all_of(graphs, [&](func::FuncOp graph) { return holdsCuts(graph, symbol, answers[0]); }))
+    return Prover(generic, graphs[0], options, symbol).refuse("the outputs hold its positions in other places in other graphs");
+  return answers[0];
 }
 
 } // namespace

@@ -159,6 +159,30 @@ def test_rows_that_mix_for_some_sizes_of_another_dimension(ogc, tmp_path, sizes)
         refused(lambda s=s: ogc.run(bundle, rows(3, s, 4)), "'b' is not padded: ReduceMean node 'the ReduceMean' reduces over it")
 
 
+@pytest.mark.parametrize("sizes", ["b=4 s=2,8", "b=4 s=8,2"])
+def test_axis_that_another_dimension_decides(ogc, tmp_path, sizes):
+    """The same operators in both graphs, but the mean is over s in one and over b in the other."""
+    path = save(tmp_path, [node("Shape", "x", "shape"), node("Gather", "shape one", "s"), node("Less", "s five", "c"), node("Cast", "c", "axis", to=TensorProto.INT64),
+                           node("ReduceMean", "x axis", "m", keepdims=1), node("Sub", "x m", "y")],
+                {"x": (F32, ("b", "s"))}, {"y": (F32, None)}, {"one": np.array([1]), "five": np.array([5])})
+    bundle = ogc.compile(path, tmp_path / "m.ogc", sizes)
+    for s in (2, 8):
+        check(ogc, bundle, path, rows(4, s))
+        refused(lambda s=s: ogc.run(bundle, rows(3, s)), "'b' is not padded: ReduceMean node 'the ReduceMean' reduces over it")
+
+
+def test_pieces_that_hold_several_rows_for_some_sizes_of_another_dimension(ogc, tmp_path):
+    """Pieces of 8: two of a row of 16, but two rows of 4 in one."""
+    path = save(tmp_path, [node("Reshape", "x pieces", "p"), node("Softmax", "p", "q", axis=1), node("Shape", "x", "shape"),
+                           helper.make_node("Reshape", ["q", "shape"], ["y"])],
+                {"x": (F32, ("b", "s"))}, {"y": (F32, None)}, {"pieces": np.array([-1, 8])})
+    bundle = ogc.compile(path, tmp_path / "m.ogc", "b=4 s=16")
+    check(ogc, bundle, path, rows(3, 16))
+    bundle = ogc.compile(path, tmp_path / "m.ogc", "b=4 s=16,4")
+    check(ogc, bundle, path, rows(4, 4))
+    refused(lambda: ogc.run(bundle, rows(3, 4)), "'b' is not padded")
+
+
 def mixing(op, tmp_path):
     nodes = {
         "ReduceMean": [node("ReduceMean", "x axis", "m", keepdims=1), node("Sub", "x m", "y")],
@@ -346,4 +370,4 @@ def test_bert_buckets(ogc, bundles):
 def test_padding_of_large_and_small_graphs(ogc):
     """Indices made of constants are folded in small graphs and left to each run in large ones (more than 4,096 elements): no other computation."""
     model = harness.shared_model("bert_base_dyn")
-    assert ogc("explain", model, "--symbol", "batch", "--shapes", "batch=1,8 seq=32,512").splitlines() == ["symbol 'batch': padding is safe, its positions never mix"]
+    assert ogc("explain", model, "--symbol", "batch", "--shapes", "batch=1,8,16 seq=32,512").splitlines() == ["symbol 'batch': padding is safe, its positions never mix"]
