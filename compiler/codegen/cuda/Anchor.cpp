@@ -151,8 +151,8 @@ LogicalResult AnchorPrinter::printMatmul(kern::MatmulOp op) {
   int64_t sb = batch == 1 ? 0 : s[0];
   int vecA = a->vector(s[2], {sb, s[1]});
   problem.rowBytes = epilogue.rowBytes, problem.wholeColumns = epilogue.wholeColumns;
-  problem.isMappable =
-      op.getPacked() && s[2] == 1 && isMappable(op.getLhs(), op.getMath(), *a, {sb, s[1]}, batch, shapeOf(op.getRhs())[2]);
+  problem.isMappable = op.getPacked() && takesBoxes(op.getLhs(), op.getMath(), shapeOf(op.getRhs())[2]) &&
+                       a->isMappable(s[2], a->movingStrides(shapeOf(op.getLhs())));
   if (takesGemv(problem, m, arch))
     return printGemv(
         op.getLhs(), *a, {sb, s[1], s[2]}, *b,
@@ -324,7 +324,7 @@ LogicalResult AnchorPrinter::printConv(kern::ConvOp op) {
   auto isZero = [](int64_t x) { return x == 0; };
   bool isPixelwise = !op.getScale() && problem.k == in[3] && llvm::all_of(op.getStrides(), isOne) &&
                      llvm::all_of(op.getPads(), isZero) && s[1] == s[2] * in[2];
-  problem.isMappable = isPixelwise && isMappable(op.getInput(), op.getMath(), *x, {sb, s[2]}, in[0], panel);
+  problem.isMappable = isPixelwise && takesBoxes(op.getInput(), op.getMath(), panel) && x->isMappable(s[3], x->movingStrides(in));
   problem.boxes = boxProblemOf(op, *x);
   problem.rowBytes = epilogue.rowBytes;
   TileChoice tile = chooseTile(problem, arch, name, tuning);

@@ -32,17 +32,6 @@ AttentionProblem AnchorPrinter::problemOf(kern::AttentionOp op) {
 
 int64_t AnchorPrinter::newRowsOf(kern::AttentionOp op) { return op.getNewKey() ? shapeOf(op.getNewKey())[1] : 0; }
 
-/// True where a tensor map can describe [batch, rows, heads, columns]: lines of 16-byte units, no dimension repeated.
-static bool isRowMappable(const Operand &operand, ArrayRef<int64_t> shape) {
-  ArrayRef<int64_t> strides = operand.view.strides;
-  SmallVector<int64_t> moves;
-  for (size_t dim = 0; dim < 3; ++dim)
-    if (shape[dim] > 1)
-      moves.push_back(strides[dim]);
-  return (shape[3] == 1 || strides[3] == 1) && operand.vector(1, moves) * operand.bytes == 16 &&
-         llvm::all_of(moves, [](int64_t stride) { return stride > 0; });
-}
-
 /// A dimension of extent one needs a stride that a tensor map takes all the same: that of a dense tensor.
 static TensorMap rowsOfHeads(const Operand &operand, ArrayRef<int64_t> shape, ArrayRef<int64_t> strides, Type element,
                              std::array<int64_t, 2> box) {
@@ -182,8 +171,11 @@ LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
     }
   };
   std::string none = "(const " + elementName(op.getQuery()) + " *)nullptr", biasPointer = bias ? bias->pointer() : none;
-  problem.isMappable = q && newRows == 0 && elementName(k->argument) == elementName(op.getQuery()) && isRowMappable(*q, query) &&
-                       isRowMappable(*k, key) && isRowMappable(*v, value);
+  auto isMappable = [](const Operand &operand, ArrayRef<int64_t> shape) {
+    return operand.isMappable(operand.view.strides[3], operand.movingStrides(shape));
+  };
+  problem.isMappable = q && newRows == 0 && elementName(k->argument) == elementName(op.getQuery()) && isMappable(*q, query) &&
+                       isMappable(*k, key) && isMappable(*v, value);
   problem.hasBias = bias.has_value(), problem.isCausal = op.getCausal();
   problem.hasPositiveScale = op.getScale().convertToFloat() >= std::numeric_limits<float>::min();
   if (problem.isMappable && !isDecode &&

@@ -23,13 +23,10 @@ static void mergeRowTaps(BoxProblem &p, ArrayRef<int64_t> pads) {
 
 std::optional<BoxProblem> AnchorPrinter::boxProblemOf(kern::ConvOp op, const Operand &x) const {
   ArrayRef<int64_t> in = shapeOf(op.getInput()), result = shapeOf(op.getResult()), s = x.view.strides;
-  Type element = cast<RankedTensorType>(op.getInput().getType()).getElementType();
-  int64_t sb = in[0] == 1 ? 0 : s[0];
-  // Pixels of 16-byte units, none of them repeated, and panels of whole boxes, which divide a tile's filters.
   int64_t panel = shapeOf(op.getFilter())[2];
-  bool hasType = element.isF16() || element.isBF16() || (element.isF32() && op.getMath() == kern::MathMode::TF32);
-  bool hasPixels = hasType && x.vector(1, {sb, s[1], s[2]}, in[3]) * x.bytes == 16 && s[1] > 0 && s[2] > 0 &&
-                   (in[0] == 1 || sb > 0) && panel % mappedLine(x.bytes) == 0 && 64 % panel == 0;
+  // Maps have the strides of rows and pixels even where there is one; panels divide a tile's filters.
+  bool hasPixels = takesBoxes(op.getInput(), op.getMath(), panel) && 64 % panel == 0 &&
+                   x.isMappable(s[3], in[0] == 1 ? s.slice(1, 2) : s.take_front(3), in[3]);
   // A phase of the strides is an image of its own, which has at least one row and one pixel.
   bool hasPhases = in[1] >= op.getStrides()[0] && in[2] >= op.getStrides()[1];
   if (!hasPixels || !hasPhases || op.getScale())

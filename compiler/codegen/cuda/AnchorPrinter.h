@@ -46,6 +46,20 @@ struct Operand {
         return width;
     return 1;
   }
+
+  /// The strides of the dimensions of `shape` that have more than one index, without the innermost.
+  llvm::SmallVector<int64_t> movingStrides(llvm::ArrayRef<int64_t> shape) const {
+    llvm::SmallVector<int64_t> moving;
+    for (auto [extent, stride] : llvm::zip(shape.drop_back(), view.strides))
+      if (extent > 1)
+        moving.push_back(stride);
+    return moving;
+  }
+
+  /// True where a tensor map can describe lines along `unit`, `others` apart: 16-byte units, no dimension repeated.
+  bool isMappable(int64_t unit, llvm::ArrayRef<int64_t> others, llvm::ArrayRef<int64_t> extents = {}) const {
+    return vector(unit, others, extents) * bytes == 16 && llvm::all_of(others, [](int64_t stride) { return stride > 0; });
+  }
 };
 
 /// The text of a configuration struct.
@@ -89,13 +103,12 @@ private:
   void printBoxes(kern::ConvOp op, const Operand &x, const Operand &filter, const BoxProblem &problem, const TileChoice &tile);
   /// Nothing where printBoxes does not take the operands.
   std::optional<BoxProblem> boxProblemOf(kern::ConvOp op, const Operand &x) const;
-  /// True where printMapped takes the operands: lines of 16-byte units, none of them repeated; f32 rounded to tf32.
-  bool isMappable(mlir::Value lhs, kern::MathMode math, const Operand &rows, std::array<int64_t, 2> strides, int64_t batch,
-                  int64_t panel) const {
+  /// True where products of `lhs` and panels of `panel` columns can be computed from boxes of tensor maps: 16 bits, or f32
+  /// rounded to tf32; panels of whole lines.
+  static bool takesBoxes(mlir::Value lhs, kern::MathMode math, int64_t panel) {
     mlir::Type element = llvm::cast<mlir::RankedTensorType>(lhs.getType()).getElementType();
     bool hasType = element.isF16() || element.isBF16() || (element.isF32() && math == kern::MathMode::TF32);
-    return hasType && rows.vector(1, strides) * rows.bytes == 16 && strides[1] > 0 && (batch == 1 || strides[0] > 0) &&
-           panel % mappedLine(rows.bytes) == 0;
+    return hasType && panel % mappedLine(elementBytes(lhs)) == 0;
   }
   mlir::LogicalResult printDepthwise(kern::DepthwiseConvOp op);
   mlir::LogicalResult printAttention(kern::AttentionOp op);
