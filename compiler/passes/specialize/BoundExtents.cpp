@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/dialect/onnx/Inference.h"
+#include "compiler/passes/specialize/CarriedExtents.h"
 #include "compiler/passes/specialize/Passes.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -19,86 +19,7 @@ namespace ogc::specialize {
 
 namespace {
 
-/// Dimension `dim` of a value has `count` elements at run time (a scalar of i64); the type has the bound.
-struct Bound {
-  int64_t dim;
-  Value count;
-};
-
 RankedTensorType typeOf(Value value) { return dyn_cast<RankedTensorType>(value.getType()); }
-
-bool isElementwise(StringRef type) {
-  static const llvm::StringSet<> names{"Abs",
-                                       "Acos",
-                                       "Acosh",
-                                       "Add",
-                                       "And",
-                                       "Asin",
-                                       "Asinh",
-                                       "Atan",
-                                       "Atanh",
-                                       "BitShift",
-                                       "BitwiseAnd",
-                                       "BitwiseNot",
-                                       "BitwiseOr",
-                                       "BitwiseXor",
-                                       "Cast",
-                                       "CastLike",
-                                       "Ceil",
-                                       "Celu",
-                                       "Clip",
-                                       "Cos",
-                                       "Cosh",
-                                       "Div",
-                                       "Elu",
-                                       "Equal",
-                                       "Erf",
-                                       "Exp",
-                                       "Floor",
-                                       "Gelu",
-                                       "Greater",
-                                       "GreaterOrEqual",
-                                       "HardSigmoid",
-                                       "HardSwish",
-                                       "Identity",
-                                       "IsInf",
-                                       "IsNaN",
-                                       "LeakyRelu",
-                                       "Less",
-                                       "LessOrEqual",
-                                       "Log",
-                                       "Max",
-                                       "Mean",
-                                       "Min",
-                                       "Mish",
-                                       "Mod",
-                                       "Mul",
-                                       "Neg",
-                                       "Not",
-                                       "Or",
-                                       "Pow",
-                                       "PRelu",
-                                       "Reciprocal",
-                                       "Relu",
-                                       "Round",
-                                       "Selu",
-                                       "Shrink",
-                                       "Sigmoid",
-                                       "Sign",
-                                       "Sin",
-                                       "Sinh",
-                                       "Softplus",
-                                       "Softsign",
-                                       "Sqrt",
-                                       "Sub",
-                                       "Sum",
-                                       "Tan",
-                                       "Tanh",
-                                       "ThresholdedRelu",
-                                       "Where",
-                                       "Xor"};
-  return names.contains(type);
-}
 
 class Bounder {
 public:
@@ -289,15 +210,11 @@ private:
       result.setType(UnrankedTensorType::get(cast<TensorType>(result.getType()).getElementType()));
     if (failed(onnx::inferTypes(op)))
       return failure();
-    SmallVector<std::optional<int64_t>> dims = carriedDims(op, bounded);
-    if (dims.size() != op->getNumResults())
+    std::optional<int64_t> dim = carriedDim(op, bounded, bounds);
+    auto resultType = dim ? typeOf(op->getResult(0)) : RankedTensorType();
+    if (!dim || *dim >= resultType.getRank() || resultType.getDimSize(*dim) != type.getDimSize(first.dim))
       return refuse(op, bounded.front());
-    for (auto [result, dim] : llvm::zip(op->getResults(), dims)) {
-      auto resultType = typeOf(result);
-      if (!dim || !resultType || *dim >= resultType.getRank() || resultType.getDimSize(*dim) != type.getDimSize(first.dim))
-        return refuse(op, bounded.front());
-      bounds[result] = {*dim, first.count};
-    }
+    bounds[op->getResult(0)] = {*dim, first.count};
     return success();
   }
 
@@ -305,137 +222,6 @@ private:
     Bound bound = bounds.lookup(op->getOperand(operand));
     return onnx::emitNodeError(op) << "operand " << operand << " has an extent in dimension " << bound.dim
                                    << " that is known only at run time, which this operator cannot carry";
-  }
-
-  using Dims = SmallVector<std::optional<int64_t>>;
-
-  /// For each result the dimension with the run-time extent; empty when there is no rule.
-  Dims carriedDims(Operation *op, ArrayRef<unsigned> bounded) {
-    StringRef type = onnx::getOpType(op);
-    unsigned operand = bounded.front();
-    int64_t dim = bounds.lookup(op->getOperand(operand)).dim;
-    onnx::OnnxOp view(op);
-    auto in = typeOf(op->getOperand(operand));
-    auto out = typeOf(op->getResult(0));
-    if (!out || !out.hasStaticShape())
-      return {};
-    if (isElementwise(type))
-      return broadcastDim(op, out);
-    bool isAlone = bounded.size() == 1;
-    if (type == "Transpose" && isAlone) {
-      SmallVector<int64_t> permutation = view.getI64s("perm");
-      for (int64_t d = in.getRank(); permutation.size() < static_cast<size_t>(in.getRank());)
-        permutation.push_back(--d);
-      return {std::optional<int64_t>(llvm::find(permutation, dim) - permutation.begin())};
-    }
-    if ((type == "Gather" || type == "GatherND") && isAlone)
-      return gatherDim(op, operand, dim, type == "GatherND");
-    if (type == "Unsqueeze" || type == "Squeeze" || type == "Reshape" || type == "Flatten")
-      return operand == 0 && isAlone ? reshapeDim(in, out, dim) : Dims();
-    if (type == "Concat")
-      return concatDim(op, dim, in.getRank());
-    if ((type == "Softmax" || type == "LogSoftmax" || type == "Hardmax") && isAlone)
-      return wrap(view.getI64("axis", -1), in.getRank()) != dim ? Dims{dim} : Dims();
-    if (type == "MatMul" && operand == 0 && isAlone && dim < in.getRank() - 1 && typeOf(op->getOperand(1)) &&
-        typeOf(op->getOperand(1)).getRank() == 2)
-      return {dim};
-    if (type == "Gemm" && operand == 0 && isAlone && view.getI64("transA") == 0 && dim == 0)
-      return biasBroadcasts(op) ? Dims{dim} : Dims();
-    if (type == "Slice" && operand == 0 && isAlone)
-      return sliceDim(op, in.getRank(), dim);
-    if (type.starts_with("Reduce") && operand == 0 && isAlone)
-      return reduceDim(op, in.getRank(), dim);
-    return {};
-  }
-
-  static int64_t wrap(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
-
-  bool biasBroadcasts(Operation *op) {
-    if (op->getNumOperands() < 3 || onnx::isAbsent(op->getOperand(2)))
-      return true;
-    auto bias = typeOf(op->getOperand(2));
-    return bias && (bias.getRank() < 2 || bias.getDimSize(0) == 1);
-  }
-
-  /// All bounded operands have one count in one dimension of the result, and the others repeat there.
-  Dims broadcastDim(Operation *op, RankedTensorType out) {
-    std::optional<int64_t> dim;
-    Value count;
-    for (Value operand : op->getOperands())
-      if (auto it = bounds.find(operand); it != bounds.end()) {
-        int64_t here = it->second.dim + out.getRank() - typeOf(operand).getRank();
-        if ((dim && *dim != here) || (count && count != it->second.count))
-          return {};
-        dim = here;
-        count = it->second.count;
-      }
-    for (Value operand : op->getOperands()) {
-      auto type = typeOf(operand);
-      if (!type || bounds.contains(operand))
-        continue;
-      int64_t here = *dim - (out.getRank() - type.getRank());
-      if (here >= 0 && type.getDimSize(here) != 1)
-        return {};
-    }
-    return {dim};
-  }
-
-  Dims gatherDim(Operation *op, unsigned operand, int64_t dim, bool isNd) {
-    onnx::OnnxOp view(op);
-    auto data = typeOf(op->getOperand(0)), indices = typeOf(op->getOperand(1));
-    if (isNd) {
-      bool isRow = operand == 1 && view.getI64("batch_dims") == 0 && dim < indices.getRank() - 1;
-      return isRow ? Dims{dim} : Dims();
-    }
-    int64_t axis = wrap(view.getI64("axis"), data.getRank());
-    if (operand == 1)
-      return {axis + dim};
-    if (dim == axis)
-      return {};
-    return {dim < axis ? dim : dim + indices.getRank() - 1};
-  }
-
-  /// Dimensions outside of the extent stay outside, in number of elements.
-  Dims reshapeDim(RankedTensorType in, RankedTensorType out, int64_t dim) {
-    int64_t outer = 1, reached = 1;
-    for (int64_t d = 0; d < dim; ++d)
-      outer *= in.getDimSize(d);
-    for (int64_t d = 0; d < out.getRank(); reached *= out.getDimSize(d++))
-      if (reached == outer && out.getDimSize(d) == in.getDimSize(dim))
-        return {d};
-    return {};
-  }
-
-  Dims concatDim(Operation *op, int64_t dim, int64_t rank) {
-    if (wrap(onnx::OnnxOp(op).getI64("axis"), rank) == dim)
-      return {};
-    Value count = bounds.lookup(op->getOperand(0)).count;
-    for (Value operand : op->getOperands()) {
-      Bound bound = bounds.lookup(operand);
-      if (!bound.count || bound.count != count || bound.dim != dim)
-        return {};
-    }
-    return {dim};
-  }
-
-  Dims sliceDim(Operation *op, int64_t rank, int64_t dim) {
-    if (op->getNumOperands() < 4)
-      return {};
-    std::optional<SmallVector<int64_t>> axes = onnx::getConstantInts(op->getOperand(3));
-    if (!axes || llvm::any_of(*axes, [&](int64_t axis) { return wrap(axis, rank) == dim; }))
-      return {};
-    return {dim};
-  }
-
-  Dims reduceDim(Operation *op, int64_t rank, int64_t dim) {
-    if (op->getNumOperands() < 2)
-      return {};
-    std::optional<SmallVector<int64_t>> axes = onnx::getConstantInts(op->getOperand(1));
-    if (!axes || axes->empty() || llvm::any_of(*axes, [&](int64_t axis) { return wrap(axis, rank) == dim; }))
-      return {};
-    if (onnx::OnnxOp(op).getI64("keepdims", 1))
-      return {dim};
-    return {dim - llvm::count_if(*axes, [&](int64_t axis) { return wrap(axis, rank) < dim; })};
   }
 
   //===--------------------------------------------------------------------===//
@@ -491,7 +277,7 @@ private:
 
   func::FuncOp function;
   OpBuilder builder;
-  llvm::DenseMap<Value, Bound> bounds;
+  Bounds bounds;
   bool isBroken = false;
 };
 
