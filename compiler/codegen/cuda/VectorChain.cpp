@@ -6,72 +6,32 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/analysis/VectorChain.h"
 #include "compiler/analysis/Combiner.h"
-#include "compiler/codegen/cuda/AnchorChoice.h"
+#include "compiler/codegen/cuda/ChainLayout.h"
+#include "compiler/codegen/cuda/Schedules.h"
 #include "compiler/codegen/scalar/RowPlan.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
-using llvm::alignTo;
-using llvm::divideCeil;
 
 namespace ogc::codegen {
 
 namespace {
 
-/// The numbers that are chosen.
-struct ChainChoice : LaunchPolicy {
-  unsigned ranks = 8; ///< blocks of a cluster, one cluster an image
-  unsigned threads = 256;
-
-  template <typename Visitor> void visit(Visitor &&visit) {
-    visit("ranks", ranks), visit("threads", threads);
-    visitPolicy(visit);
-  }
-};
-
-/// Constants of element-wise work (biases) up to this size come to shared memory before the wait.
-constexpr int64_t mostConstantBytes = 16 * 1024;
-
 class ChainPrinter {
 public:
-  ChainPrinter(kern::KernelOp kernel, const VectorChain &chain, CudaArch arch, ChainChoice choice)
-      : kernel(kernel), chain(chain), arch(arch), choice(choice), types(needsWideIndex(kernel)),
-        constant(constantArguments(kernel)) {
-    chooseForms();
-  }
+  ChainPrinter(kern::KernelOp kernel, const VectorChain &chain, const ChainChoice &choice, const ChainLayout &layout)
+      : kernel(kernel), chain(chain), choice(choice), layout(layout), types(needsWideIndex(kernel)),
+        constant(constantArguments(kernel)) {}
 
   FailureOr<KernelText> print();
-  /// Shared memory of a block.
-  int64_t sharedBytes() const { return used; }
-  /// True when no thread waits for pixels more than once.
-  bool loadsPixelsAtOnce() const;
 
 private:
-  /// Reserves shared memory.
-  int64_t take(int64_t bytes) {
-    int64_t offset = used;
-    used += alignTo(bytes, 16);
-    return offset;
-  }
   std::string at(int64_t offset) const { return "shared + " + std::to_string(offset); }
   std::string floats(int64_t offset) const { return "reinterpret_cast<float *>(" + at(offset) + ")"; }
   std::string config(unsigned stage) { return kernel.getSymName().str() + "_Stage" + std::to_string(stage); }
-  std::string lengthOf(const ChainValue &value) const { return std::to_string(chain.stages[value.lastStage()].length); }
-  int64_t shard(int64_t length) const { return alignTo(divideCeil(length, choice.ranks), 8); }
-
-  void chooseForms();
-  int64_t partialBytes(unsigned stage) const;
-  int64_t columnsOf(unsigned stage) const {
-    int64_t length = chain.stages[stage].length;
-    return spread[stage] ? int64_t(alignTo(length, 8)) : shard(length);
-  }
-  bool isSpread(const ChainValue &value) const {
-    return llvm::any_of(value.stages, [&](unsigned stage) { return !inAll[stage]; });
-  }
   std::string printConfig(unsigned stage);
   void printRequests(llvm::raw_ostream &os, bool areConstant);
   LogicalResult printReduction(unsigned stage, llvm::raw_ostream &os);
@@ -84,18 +44,11 @@ private:
 
   kern::KernelOp kernel;
   const VectorChain &chain;
-  CudaArch arch;
-  ChainChoice choice;
+  const ChainChoice &choice;
+  const ChainLayout &layout;
   CudaTypes types;
   SmallVector<bool> constant;
-  int64_t used = 0;
-  // Of stages.
-  SmallVector<bool> spread, inAll, resident, kept; ///< see chooseForms
-  SmallVector<int64_t> weightsAt, weightBytes, receiveAt, keptAt, outsideAt;
-  SmallVector<int64_t> vectorAt; ///< of `chain.vectors`
-  int64_t partialAt = 0;
-  llvm::MapVector<unsigned, int64_t> constantsAt; ///< of kernel arguments
-  llvm::SetVector<unsigned> lateInputs;           ///< arguments that are read after the wait
+  llvm::SetVector<unsigned> lateInputs; ///< arguments that are read after the wait
 };
 
 } // namespace
@@ -106,101 +59,7 @@ static int64_t bytesOf(Value value) {
   return tensorType(value).getNumElements() * cudaElementBytes(tensorType(value).getElementType());
 }
 
-/// Shared memory that a block may have; sm_75 has the least.
-static int64_t sharedLimit(CudaArch arch) { return arch.major < 8 ? 48 * 1024 : mostSharedBytes(arch); }
-
 static unsigned argumentOf(Value value) { return cast<BlockArgument>(value).getArgNumber(); }
-
-/// Channels that one load of a reduction takes.
-static int64_t loadWidth(const VectorStage &stage) {
-  int64_t width = 16 / cudaElementBytes(tensorType(stage.input()).getElementType());
-  while (stage.length % width != 0)
-    width /= 2;
-  return width;
-}
-
-namespace {
-
-/// As `BlockGrid` of device/chain.cuh.
-struct BlockGrid {
-  int64_t lanes, down;
-
-  BlockGrid(int64_t columns, unsigned threads) : lanes(std::min<int64_t>(32, llvm::PowerOf2Ceil(columns))) {
-    int64_t parts = divideCeil(columns, lanes), warps = threads / 32;
-    down = warps / std::min({warps, int64_t(16), int64_t(llvm::bit_floor(uint64_t(parts)))});
-  }
-  int64_t rows() const { return 32 / lanes * down; }
-};
-
-} // namespace
-
-/// One sum a column for each row of warps.
-int64_t ChainPrinter::partialBytes(unsigned number) const {
-  const VectorStage &stage = chain.stages[number];
-  int64_t width = stage.isProduct ? 16 / cudaElementBytes(tensorType(stage.input()).getElementType()) : loadWidth(stage);
-  return BlockGrid(columnsOf(number) / width, choice.threads).down * columnsOf(number) * 4;
-}
-
-bool ChainPrinter::loadsPixelsAtOnce() const {
-  constexpr int64_t atOnce = 8; // loads of a thread before it needs the first
-  return llvm::all_of(llvm::enumerate(chain.stages), [&](const auto &entry) {
-    const VectorStage &stage = entry.value();
-    return stage.isProduct ||
-           stage.depth <= atOnce * BlockGrid(columnsOf(entry.index()) / loadWidth(stage), choice.threads).rows();
-  });
-}
-
-/// Decides how each product meets its row, which results all blocks have, what is kept for later stages, and where everything
-/// lies.
-void ChainPrinter::chooseForms() {
-  size_t count = chain.stages.size();
-  spread.assign(count, false), inAll.assign(count, false), resident.assign(count, false), kept.assign(count, false);
-  weightsAt.assign(count, 0), weightBytes.assign(count, 0), receiveAt.assign(count, 0), keptAt.assign(count, 0),
-      outsideAt.assign(count, 0);
-  int64_t partial = 0;
-  for (auto [i, stage] : llvm::enumerate(chain.stages)) {
-    int vector = chain.vectorOf[i];
-    spread[i] = stage.isProduct && choice.ranks > 1 && vector >= 0 && isSpread(chain.vectors[vector]);
-    inAll[i] = spread[i] || choice.ranks == 1;
-    partial = std::max(partial, partialBytes(i));
-    if (spread[i])
-      receiveAt[i] = take(choice.ranks * stage.length * 4);
-    if (stage.isProduct && vector < 0)
-      outsideAt[i] = take(stage.depth * 4);
-  }
-  auto keep = [&](const ChainValue &value) {
-    for (unsigned stage : ArrayRef(value.stages).drop_back())
-      kept[stage] = true;
-  };
-  for (const ChainValue &value : chain.vectors) {
-    keep(value);
-    vectorAt.push_back(take(chain.stages[value.lastStage()].length * 4));
-  }
-  llvm::for_each(chain.results, keep);
-  for (auto [i, stage] : llvm::enumerate(chain.stages))
-    if (kept[i])
-      keptAt[i] = take(stage.length * 4);
-  partialAt = take(partial);
-  // Constants come first when weights do not all fit.
-  int64_t limit = sharedLimit(arch);
-  for (BlockArgument argument : kernel.getBody().getArguments()) {
-    bool isWeight = llvm::any_of(chain.stages, [&](const VectorStage &stage) { return stage.weights() == argument; });
-    if (constant[argument.getArgNumber()] && !isWeight && bytesOf(argument) <= mostConstantBytes &&
-        used + bytesOf(argument) <= limit)
-      constantsAt[argument.getArgNumber()] = take(bytesOf(argument));
-  }
-  for (auto [i, stage] : llvm::enumerate(chain.stages)) {
-    if (!stage.isProduct)
-      continue;
-    int64_t rows = spread[i] ? shard(stage.depth) : stage.depth,
-            bytes = rows * columnsOf(i) * cudaElementBytes(tensorType(stage.weights()).getElementType());
-    resident[i] = used + bytes <= limit;
-    if (!resident[i])
-      continue;
-    weightsAt[i] = take(bytes);
-    weightBytes[i] = bytes;
-  }
-}
 
 std::string ChainPrinter::printConfig(unsigned number) {
   const VectorStage &stage = chain.stages[number];
@@ -210,14 +69,14 @@ std::string ChainPrinter::printConfig(unsigned number) {
      << ";\n  enum { Ranks = " << choice.ranks << ", Threads = " << choice.threads;
   if (stage.isProduct) {
     os << ", K = " << stage.depth << ", N = " << stage.length << ", P = " << tensorType(stage.weights()).getDimSize(2)
-       << ", Spread = " << spread[number] << ", Resident = " << resident[number];
+       << ", Spread = " << layout.stages[number].isSpread << ", Resident = " << layout.stages[number].isResident;
   } else {
     os << ", Pixels = " << stage.depth << ", Channels = " << stage.length << ", V = " << loadWidth(stage);
   }
   os << " };\n};\nstatic_assert(ogc::" << (stage.isProduct ? "Product" : "Reduction") << "Shape<" << config(number)
-     << ">::PartialBytes <= " << partialBytes(number);
+     << ">::PartialBytes <= " << layout.stages[number].partialBytes;
   if (stage.isProduct)
-    os << " && ogc::ProductShape<" << config(number) << ">::WeightBytes <= " << (resident[number] ? weightBytes[number] : 0);
+    os << " && ogc::ProductShape<" << config(number) << ">::WeightBytes <= " << layout.stages[number].weightBytes;
   os << ", \"the stage needs more shared memory\");\n";
   return text;
 }
@@ -225,15 +84,15 @@ std::string ChainPrinter::printConfig(unsigned number) {
 /// Requests the weights and constants that are (or are not) constants of the model.
 void ChainPrinter::printRequests(llvm::raw_ostream &os, bool areConstant) {
   for (auto [i, stage] : llvm::enumerate(chain.stages)) {
-    if (!stage.isProduct || !resident[i] || constant[argumentOf(stage.weights())] != areConstant)
+    if (!stage.isProduct || !layout.stages[i].isResident || constant[argumentOf(stage.weights())] != areConstant)
       continue;
-    os << "  ogc::loadProduct<" << config(i) << ">(" << at(weightsAt[i]) << ", " << (areConstant ? "p" : "a")
+    os << "  ogc::loadProduct<" << config(i) << ">(" << at(layout.stages[i].weightsAt) << ", " << (areConstant ? "p" : "a")
        << argumentOf(stage.weights()) << ", rank);\n";
     if (!areConstant)
       lateInputs.insert(argumentOf(stage.weights()));
   }
   if (areConstant)
-    for (auto [argument, offset] : constantsAt)
+    for (auto [argument, offset] : layout.constantsAt)
       os << "  ogc::loadConstants<" << bytesOf(kernel.getBody().getArgument(argument)) << ", " << choice.threads << ">("
          << at(offset) << ", p" << argument << ");\n";
 }
@@ -259,7 +118,7 @@ LogicalResult ChainPrinter::printBody(KernelBody &body, llvm::raw_ostream &os, A
     std::string number = std::to_string(i);
     if (i >= body.numInputs()) {
       printer.bind(buffer, "p" + number);
-    } else if (constantsAt.contains(i)) {
+    } else if (layout.constantsAt.contains(i)) {
       printer.bind(buffer, "c" + number);
     } else {
       printer.markReadOnly(buffer);
@@ -312,7 +171,7 @@ LogicalResult ChainPrinter::printResult(unsigned number, llvm::raw_ostream &os) 
     collect(value, static_cast<int>(i));
   for (const ChainValue &value : chain.results)
     collect(value, -1);
-  if (kept[number])
+  if (layout.stages[number].isKept)
     os << "    kept" << number << "[n] = sum;\n";
 
   MLIRContext *context = kernel.getContext();
@@ -359,7 +218,7 @@ LogicalResult ChainPrinter::printResult(unsigned number, llvm::raw_ostream &os) 
       continue;
     }
     SmallVector<Value> indices = positionOf(body, value->value);
-    if (inAll[number] && choice.ranks > 1) // one of the blocks stores
+    if (layout.stages[number].isInAll && choice.ranks > 1) // one of the blocks stores
       b.setInsertionPointToStart(scf::IfOp::create(b, loc, body.extra(2), /*withElseRegion=*/false).thenBlock());
     memref::StoreOp::create(b, loc, element, body.output(value->number), indices);
   }
@@ -415,11 +274,11 @@ LogicalResult ChainPrinter::printProduct(unsigned number, llvm::raw_ostream &os)
   if (vector < 0 && failed(printOutsideVector(number, os)))
     return failure();
   os << "  ogc::multiply<" << config(number) << ">("
-     << (vector < 0 ? "outside" + std::to_string(number) : "vector" + std::to_string(vector)) << ", " << at(weightsAt[number])
-     << ", " << (constant[weights] ? "p" : "a") << weights << ", partial, rank);\n";
+     << (vector < 0 ? "outside" + std::to_string(number) : "vector" + std::to_string(vector)) << ", "
+     << at(layout.stages[number].weightsAt) << ", " << (constant[weights] ? "p" : "a") << weights << ", partial, rank);\n";
   if (choice.trigger == Trigger::AfterMainLoop && number + 1 == chain.stages.size())
     os << "  ogc::launchDependents();\n";
-  os << "  ogc::finishProduct<" << config(number) << ">(partial, " << floats(receiveAt[number])
+  os << "  ogc::finishProduct<" << config(number) << ">(partial, " << floats(layout.stages[number].receiveAt)
      << ", rank, [&](int n, float sum) {\n";
   LogicalResult result = printResult(number, os);
   os << "  });\n";
@@ -440,9 +299,9 @@ FailureOr<KernelText> ChainPrinter::print() {
 
   KernelText text = startText(kernel);
   text.headers = {"ogc/memory.cuh", "ogc/scalar.cuh", "ogc/chain.cuh"};
-  bool exchanges = llvm::is_contained(spread, true);
+  bool exchanges = llvm::any_of(layout.stages, [](const ChainLayout::Stage &stage) { return stage.isSpread; });
   text.launch = {uint32_t(chain.images * choice.ranks), choice.threads, exchanges ? choice.ranks : 1,
-                 uint32_t(std::max(used, choice.reservedBytes))};
+                 uint32_t(std::max(layout.sharedBytes, choice.reservedBytes))};
   text.cost = 4;
   llvm::raw_string_ostream os(text.source);
   for (unsigned i = 0; i < chain.stages.size(); ++i)
@@ -451,16 +310,16 @@ FailureOr<KernelText> ChainPrinter::print() {
      << "__launch_bounds__(" << choice.threads << ") " << text.name << "(" << *parameters << ") {\n"
      << "  unsigned char *shared = ogc::sharedBase();\n"
      << "  const int rank = blockIdx.x % " << choice.ranks << ", image = blockIdx.x / " << choice.ranks << ";\n"
-     << "  float *partial = " << floats(partialAt) << ";\n";
-  for (size_t i = 0; i < vectorAt.size(); ++i)
-    os << "  float *vector" << i << " = " << floats(vectorAt[i]) << ";\n";
+     << "  float *partial = " << floats(layout.partialAt) << ";\n";
+  for (size_t i = 0; i < layout.vectorAt.size(); ++i)
+    os << "  float *vector" << i << " = " << floats(layout.vectorAt[i]) << ";\n";
   for (auto [i, stage] : llvm::enumerate(chain.stages)) {
-    if (kept[i])
-      os << "  float *kept" << i << " = " << floats(keptAt[i]) << ";\n";
+    if (layout.stages[i].isKept)
+      os << "  float *kept" << i << " = " << floats(layout.stages[i].keptAt) << ";\n";
     if (stage.isProduct && chain.vectorOf[i] < 0)
-      os << "  float *outside" << i << " = " << floats(outsideAt[i]) << ";\n";
+      os << "  float *outside" << i << " = " << floats(layout.stages[i].outsideAt) << ";\n";
   }
-  for (auto [argument, offset] : constantsAt)
+  for (auto [argument, offset] : layout.constantsAt)
     os << "  const " << types.name(tensorType(kernel.getBody().getArgument(argument)).getElementType()) << " *c" << argument
        << " = reinterpret_cast<decltype(c" << argument << ")>(" << at(offset) << ");\n";
   if (choice.trigger == Trigger::Start)
@@ -483,57 +342,17 @@ FailureOr<KernelText> ChainPrinter::print() {
   return text;
 }
 
-/// "chain f16 1 r784x72 p72x24 p24x72": element, images, reductions and products in order.
-static std::string problemName(const VectorChain &chain, const CudaTypes &types) {
-  std::string element = types.name(tensorType(chain.stages.front().input()).getElementType());
-  std::string name = "chain " + (element.starts_with("ogc::") ? element.substr(5) : element) + " " + std::to_string(chain.images);
-  for (const VectorStage &stage : chain.stages)
-    name += (stage.isProduct ? " p" : " r") + std::to_string(stage.depth) + "x" + std::to_string(stage.length);
-  return name;
-}
-
-static ChainChoice chooseChain(kern::KernelOp kernel, const VectorChain &chain, CudaArch arch, Tuning &tuning) {
-  // Sums alone exchange nothing: any number of blocks, of some channels each.
-  bool exchanges = chain.hasProduct();
-  int64_t length = chain.stages.front().length, mostRanks = !exchanges ? divideCeil(length, 8) : arch.hasClusters() ? 8 : 1;
-  auto isLegal = [&](const ChainChoice &c) {
-    return c.ranks >= 1 && c.ranks <= mostRanks && (!exchanges || llvm::isPowerOf2_32(c.ranks)) && c.threads >= 128 &&
-           c.threads <= 512 && llvm::isPowerOf2_32(c.threads) && c.reservedBytes <= sharedLimit(arch) &&
-           ChainPrinter(kernel, chain, arch, c).sharedBytes() <= sharedLimit(arch);
-  };
-  std::vector<ChainChoice> all; // the rule first, then by falling need of shared memory
-  auto add = [&](unsigned ranks, unsigned threads) {
-    ChainChoice choice{{}, ranks, threads};
-    if (!exchanges)
-      choice.trigger = Trigger::Start; // as rows
-    if (isLegal(choice))
-      all.push_back(choice);
-  };
-  if (exchanges) {
-    // Fewer threads meet sooner at the barriers between stages.
-    bool isLarge = !ChainPrinter(kernel, chain, arch, {{}, static_cast<unsigned>(mostRanks), 256}).loadsPixelsAtOnce();
-    for (unsigned ranks : {8u, 4u, 2u, 1u})
-      for (unsigned threads : {isLarge ? 512u : 256u, isLarge ? 256u : 512u, 128u})
-        add(ranks, threads);
-  } else {
-    for (int64_t channels : {32, 16, 64, 128})
-      for (unsigned threads : {256u, 128u, 512u})
-        add(static_cast<unsigned>(divideCeil(length, channels)), threads);
-  }
-  return choose(tuning, problemName(chain, CudaTypes(false)), all.empty() ? ChainChoice{{}, 1, 128} : all.front(), isLegal,
-                [&] { return all; });
-}
-
 FailureOr<KernelText> printVectorChain(kern::KernelOp kernel, CudaArch arch, Tuning &tuning) {
   FailureOr<VectorChain> chain = VectorChain::analyze(kernel.getBody().front());
   if (failed(chain))
     return kernel.emitOpError("has schedule vector_chain, but no stages of vectors");
-  ChainPrinter printer(kernel, *chain, arch, chooseChain(kernel, *chain, arch, tuning));
-  if (printer.sharedBytes() > sharedLimit(arch))
-    return kernel.emitOpError() << "needs " << printer.sharedBytes() << " bytes of shared memory on " << arch.name()
-                                << ", expected at most " << sharedLimit(arch) << " (ONNX node " << nodeNames(kernel.getLoc())
+  ChainChoice choice = chooseChain(kernel, *chain, arch, tuning);
+  ChainLayout layout(kernel, *chain, arch, choice);
+  if (layout.sharedBytes > chainSharedLimit(arch))
+    return kernel.emitOpError() << "needs " << layout.sharedBytes << " bytes of shared memory on " << arch.name()
+                                << ", expected at most " << chainSharedLimit(arch) << " (ONNX node " << nodeNames(kernel.getLoc())
                                 << ")";
-  return printer.print();
+  return ChainPrinter(kernel, *chain, choice, layout).print();
 }
 
 } // namespace ogc::codegen
