@@ -29,8 +29,8 @@ struct ModelFacts {
 /// Compiles a model up to the specialize phase, or with `withMemory` up to the plan phase. Problems are reported as by `compile`.
 mlir::FailureOr<ModelFacts> examine(mlir::MLIRContext &context, const CompileOptions &options, bool withMemory);
 
-/// The named dimensions of a model's inputs, in order of appearance.
-mlir::FailureOr<std::vector<std::string>> readSymbols(mlir::MLIRContext &context, const std::string &modelPath);
+/// The named dimensions of a model's inputs, in order of appearance; inputs whose values are given are none.
+mlir::FailureOr<std::vector<std::string>> readSymbols(mlir::MLIRContext &context, const CompileOptions &options);
 
 } // namespace ogc
 

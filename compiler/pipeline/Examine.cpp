@@ -16,6 +16,12 @@ using namespace mlir;
 
 namespace {
 
+OwningOpRef<ModuleOp> import(MLIRContext &context, const CompileOptions &options) {
+  ImportOptions import;
+  import.values = options.values;
+  return importModel(context, options.modelPath, import);
+}
+
 int64_t bytesOf(ArrayAttr bindings) {
   int64_t bytes = 0;
   for (auto binding : bindings.getAsRange<cg::BindingAttr>())
@@ -46,9 +52,7 @@ FailureOr<ModelFacts> examine(MLIRContext &context, const CompileOptions &given,
   if (!shapes)
     return emitError(UnknownLoc::get(&context)) << llvm::toString(shapes.takeError());
   options.shapes = std::move(*shapes);
-  ImportOptions import;
-  import.values = options.values;
-  OwningOpRef<ModuleOp> module = importModel(context, options.modelPath, import);
+  OwningOpRef<ModuleOp> module = import(context, options);
   if (!module)
     return failure();
   PhaseRunner runner(options);
@@ -75,8 +79,8 @@ FailureOr<ModelFacts> examine(MLIRContext &context, const CompileOptions &given,
   return facts;
 }
 
-FailureOr<std::vector<std::string>> readSymbols(MLIRContext &context, const std::string &modelPath) {
-  OwningOpRef<ModuleOp> module = importModel(context, modelPath);
+FailureOr<std::vector<std::string>> readSymbols(MLIRContext &context, const CompileOptions &options) {
+  OwningOpRef<ModuleOp> module = import(context, options);
   if (!module)
     return failure();
   std::vector<std::string> names;

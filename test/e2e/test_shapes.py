@@ -261,6 +261,15 @@ def test_explain_names_the_symbols(ogc, tmp_path):
     refused(lambda: ogc("explain", path, "--symbol", "rows"), "there is no symbol 'rows', expected 'batch', 'seq'")
 
 
+def test_value_of_an_input_that_decides_shapes(ogc, tmp_path):
+    """What compile takes, explain and plan take too; without the value, the option is named."""
+    path = save(tmp_path, [node("ReduceSum", "x axes", "y", keepdims=0)], {"x": (F32, ("batch", 3, 4)), "axes": (I64, ("k",))}, {"y": (F32, None)})
+    assert ogc("explain", path, "--value", "axes=[1]") == "symbol 'batch': padding is safe, its positions never mix\n"
+    assert "batch=2,5" in ogc("plan", path, "--value", "axes=[1]", "--trace", trace_of(tmp_path, "batch\n2\n5\n"))
+    for command in (["compile", path, "--shapes", "batch=2 k=1"], ["explain", path], ["plan", path, "--trace", trace_of(tmp_path, "batch,k\n2,1\n")]):
+        refused(lambda: ogc(*command), "its shape depends on the data", "--value 'axes=…'")
+
+
 def test_random_calls_of_buckets(ogc, tmp_path):
     """B43: graphs of one bundle called in any order, with data of their own each time."""
     path = save(tmp_path, [node("Gemm", "x w b", "y")], {"x": (F32, ("b", 8))}, {"y": (F32, ("b", 6))},

@@ -35,7 +35,7 @@ bool readBundle(const std::string &path, Lines &lines) {
 bool chooseShapes(mlir::MLIRContext &context, CompileOptions &options) {
   if (!options.shapes.empty())
     return true;
-  mlir::FailureOr<std::vector<std::string>> symbols = readSymbols(context, options.modelPath);
+  mlir::FailureOr<std::vector<std::string>> symbols = readSymbols(context, options);
   if (mlir::failed(symbols))
     return false;
   // Different primes: equal sizes would be merged where the model keeps them apart.
@@ -96,6 +96,7 @@ void addExplainCommand(CLI::App &app, int &exitCode) {
   command->add_option("model", options->compile.modelPath, "an ONNX file or a bundle")->required();
   command->add_option("--symbol", options->symbol, "one dimension; default: all");
   command->add_option("--shapes", options->compile.shapes, "sizes to look at; default: a small prime for every named dimension");
+  command->add_option("--value", options->compile.values, "value of an input, as for 'compile'");
   command->callback([options, &exitCode] { exitCode = explain(*options); });
 }
 

@@ -95,7 +95,7 @@ bool plan(PlanOptions options) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   printDiagnostics(context);
   loadDialects(context);
-  mlir::FailureOr<std::vector<std::string>> symbols = readSymbols(context, options.compile.modelPath);
+  mlir::FailureOr<std::vector<std::string>> symbols = readSymbols(context, options.compile);
   ShapeTrace trace;
   if (mlir::failed(symbols) || !readTrace(options, *symbols, trace))
     return false;
@@ -122,6 +122,7 @@ void addPlanCommand(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand("plan", "proposes shapes to compile for a trace of calls");
   command->add_option("model", options->compile.modelPath, "the ONNX file")->required();
   command->add_option("--trace", options->trace, "CSV: a line of named dimensions (and 'count'), then a line a call")->required();
+  command->add_option("--value", options->compile.values, "value of an input, as for 'compile'");
   command->add_option("--memory", options->memory, "device memory for weights, buffers and graphs: 2GiB")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true));
   command->add_option("--max-graphs", options->limits.buckets, "most graphs")

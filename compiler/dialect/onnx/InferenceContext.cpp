@@ -45,6 +45,24 @@ LogicalResult OperationContext::checkTypes(const ::onnx::OpSchema &schema, std::
   return success();
 }
 
+/// "; its inputs have shapes [2, 3], [?, 5]": the package's reasons name none.
+static std::string describeOperands(Operation *op) {
+  constexpr unsigned shown = 8;
+  SmallVector<std::string> texts;
+  for (Value operand : op->getOperands().take_front(shown)) {
+    auto tensor = dyn_cast<RankedTensorType>(operand.getType());
+    if (!tensor) {
+      texts.push_back(isa<TensorType>(operand.getType()) ? "[…]" : "(absent)");
+      continue;
+    }
+    auto extent = [](int64_t size) { return ShapedType::isDynamic(size) ? "?" : std::to_string(size); };
+    texts.push_back("[" + llvm::join(llvm::map_range(tensor.getShape(), extent), ", ") + "]");
+  }
+  if (op->getNumOperands() > shown)
+    texts.push_back("…");
+  return texts.empty() ? "" : "; its inputs have shapes " + llvm::join(texts, ", ");
+}
+
 LogicalResult OperationContext::run(const ::onnx::OpSchema &schema, std::string &reason) {
   try {
     if (failed(checkTypes(schema, reason)))
@@ -52,7 +70,7 @@ LogicalResult OperationContext::run(const ::onnx::OpSchema &schema, std::string 
     schema.GetTypeAndShapeInferenceFunction()(*this);
     return success();
   } catch (const std::exception &error) {
-    reason = oneLine(error.what());
+    reason = oneLine(error.what()) + describeOperands(op);
     return failure();
   }
 }

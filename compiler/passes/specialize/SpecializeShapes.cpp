@@ -1,6 +1,7 @@
 //===- SpecializeShapes.cpp - one function a graph ID, static arguments ---===//
 #include "compiler/passes/specialize/Passes.h"
 #include "compiler/passes/specialize/ShapeSpec.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -173,12 +174,27 @@ private:
     }
   }
 
+  /// " or 'batch=… seq=…'" where all sizes that are missing have a name.
+  std::string orNamedSizes(unsigned input, RankedTensorType type) const {
+    SmallVector<std::string> missing;
+    for (int64_t dim = 0; type && dim < type.getRank(); ++dim) {
+      if (!type.isDynamicDim(dim))
+        continue;
+      StringRef symbol = symbolOf(function, input, dim);
+      if (symbol.empty())
+        return "";
+      if (std::string size = symbol.str() + "=…"; !llvm::is_contained(missing, size))
+        missing.push_back(size);
+    }
+    return missing.empty() ? "" : " or '" + llvm::join(missing, " ") + "'";
+  }
+
   void requireStatic() {
     for (auto [i, type] : llvm::enumerate(types)) {
       auto ranked = dyn_cast<RankedTensorType>(type);
       if (!ranked || !ranked.hasStaticShape())
         error() << "input '" << inputName(function, i) << "' has shape " << describeShape(function, i)
-                << ": give the sizes with --shapes '" << inputName(function, i) << "=…'";
+                << ": give the sizes with --shapes '" << inputName(function, i) << "=…'" << orNamedSizes(i, ranked);
       else if (isTooLarge(ranked.getShape()))
         error() << "input '" << inputName(function, i) << "' of shape " << shapeText(ranked.getShape())
                 << " is too large: it has more than 2^40 elements";

@@ -1,6 +1,7 @@
 //===- VerifyStatic.cpp - fail when a value is not a static tensor --------===//
 #include "compiler/dialect/onnx/OnnxOps.h"
 #include "compiler/passes/specialize/Passes.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -90,7 +91,29 @@ struct VerifyStaticPass : impl::VerifyStaticBase<VerifyStaticPass> {
       if (!isStatic(result))
         onnx::emitNodeError(op) << "output " << result.getResultNumber() << " has type " << result.getType()
                                 << ", expected a static shape: its shape depends on the data";
+    nameDecidingInputs(op);
     return true;
+  }
+
+  /// Inputs from which `op` gets short lists (axes, sizes, scales) are what its shape may depend on: their values can be given.
+  void nameDecidingInputs(Operation *op) {
+    constexpr int64_t longest = 16; // two numbers for each of more dimensions than models have
+    llvm::SetVector<Value> lists;
+    auto addOperands = [&](Operation *of) {
+      for (Value operand : of->getOperands())
+        if (auto type = dyn_cast<RankedTensorType>(operand.getType());
+            type && type.hasStaticShape() && type.getRank() <= 1 && type.getNumElements() <= longest)
+          lists.insert(operand);
+    };
+    addOperands(op);
+    for (size_t i = 0; i < lists.size(); ++i) // grows on the way
+      if (Operation *from = lists[i].getDefiningOp())
+        addOperands(from);
+    for (Value value : lists)
+      if (auto argument = dyn_cast<BlockArgument>(value); argument && argument.getOwner() == &getOperation().getBody().front())
+        if (auto name = getOperation().getArgAttrOfType<StringAttr>(argument.getArgNumber(), "onnx.name"))
+          getOperation().emitRemark() << "the shape may be known when compiling with the value of input '" << name.getValue()
+                                      << "': --value '" << name.getValue() << "=…'";
   }
 };
 

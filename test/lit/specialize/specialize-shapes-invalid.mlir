@@ -1,6 +1,7 @@
 // Every wrong shape is reported, with the inputs the model has.
 // RUN: not ogc-opt %s -ogc-specialize-shapes='shapes="foo=1,ids=1x2x3"' 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not ogc-opt %s -ogc-specialize-shapes 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not ogc-opt %s -ogc-specialize-shapes='shapes="batch=1"' 2>&1 | FileCheck %s --check-prefix=PART
 // RUN: not ogc-opt %s -ogc-specialize-shapes='shapes="ids=1x8,bias=4,mask=2x8"' 2>&1 | FileCheck %s --check-prefix=VALUE
 // RUN: not ogc-opt %s -ogc-specialize-shapes='shapes="ids=1x-8"' 2>&1 | FileCheck %s --check-prefix=SIZE
 // RUN: not ogc-opt %s -ogc-specialize-shapes='shapes="ids"' 2>&1 | FileCheck %s --check-prefix=FORM
@@ -10,8 +11,11 @@
 // NAME: error: the model has no input and no symbol 'foo'; its inputs are 'ids' [batch, seq], 'mask' [batch, seq], 'bias' [3], its symbols 'batch', 'seq'
 // NAME: error: input 'ids' has rank 2, got a shape of rank 3; its shape is [batch, seq]
 
-// NONE: error: input 'ids' has shape [batch, seq]: give the sizes with --shapes 'ids=…'
-// NONE: error: input 'mask' has shape [batch, seq]: give the sizes with --shapes 'mask=…'
+// NONE: error: input 'ids' has shape [batch, seq]: give the sizes with --shapes 'ids=…' or 'batch=… seq=…'
+// NONE: error: input 'mask' has shape [batch, seq]: give the sizes with --shapes 'mask=…' or 'batch=… seq=…'
+
+// Sizes that are known already are not asked for.
+// PART: error: input 'ids' has shape [batch, seq]: give the sizes with --shapes 'ids=…' or 'seq=…'
 
 // VALUE: error: input 'bias' has size 3 in dimension 0, got 4; its shape is [3]
 // VALUE: error: dimension 'batch' is 1 in input 'ids', but 2 in input 'mask'
