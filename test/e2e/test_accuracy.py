@@ -74,6 +74,7 @@ def test_tables(ogc, model):
 
 def test_what_is_wrong(ogc, model, tmp_path):
     for options, reason in ((["--precision", "tf32"], "computes products of tf32 exactly"), (["--inputs", tmp_path], "has no file for any input"),
+                            (["--inputs", tmp_path / "absent"], "there is no folder"),
                             (["--graph", "other"], "there is no graph 'other'")):
         with pytest.raises(harness.OgcError, match=reason) as error:
             ogc("accuracy", model, *options)

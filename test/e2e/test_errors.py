@@ -186,6 +186,9 @@ def test_usage(ogc, arguments):
     (["compile", "m.onnx", "--precision", "FP64"], ["--precision: FP64 not in"]),
     (["verify", "m.ogc", "--random-calls", "9", "--nodes"], ["--random-calls excludes --nodes"]),
     (["verify", "m.ogc", "--random-calls", "9", "--graph", "a"], ["--graph excludes --random-calls"]),
+    (["inspect", "m.ogc", "--ir", "--html", "m.html"], ["--html excludes --ir"]),
+    (["compile", "--shapes", "x=2x4", "m.onnx", "-o", "m.ogc"], ["model is required: --shapes takes all words behind it, so the model goes in front"]),
+    (["compile", "-o", "m.ogc"], ["model is required (ogc"]),
     (["verify", "m.ogc", "--seconds", "9"], ["--seconds requires --random-calls"]),
 ], ids=lambda value: " ".join(value))
 def test_usage_says_what(ogc, arguments, parts):
@@ -207,6 +210,16 @@ def test_unknown_processor(ogc, model, tmp_path):
 def test_version(program):
     done = subprocess.run([harness.BIN / program, "--version"], capture_output=True, text=True)
     assert done.returncode == 0 and re.fullmatch(program + r" \d+\.\d+\.\d+\n", done.stdout)
+
+
+def test_full_edges_alone(ogc, tmp_path):
+    assert re.search(r"--no-pdl +full edges only", ogc("compile", "--help"))
+    nodes = [helper.make_node("Softmax", ["x"], ["s"]), helper.make_node("MatMul", ["s", "w"], ["y"])]
+    onnx.save(harness.make_model(nodes, {"x": (F32, (2, 64))}, {"y": (F32, (2, 64))}, {"w": np.eye(64, dtype=np.float32)}), tmp_path / "m.onnx")
+    for flags, kinds in (((), (0, 1)), (("--no-pdl",), (1, 0))):
+        ogc("compile", tmp_path / "m.onnx", "-o", tmp_path / "m.ogc", "--target", "cpu", *flags)
+        edges = ogc.inspect(tmp_path / "m.ogc")["graphs"][0]["edges"]
+        assert (edges["full"], edges["programmatic"]) == kinds
 
 
 def test_output_that_is_listed_twice(ogc, tmp_path):

@@ -18,6 +18,19 @@ static std::string oneLine(std::string text) {
   return text;
 }
 
+/// Why a required argument without a name is missing, where an option that takes any number of words stands in front of it.
+static std::string takenArgument(const CLI::App &program, const CLI::Error &error) {
+  if (!dynamic_cast<const CLI::RequiredError *>(&error))
+    return "";
+  for (const CLI::App *command : program.get_subcommands())
+    for (const CLI::Option *positional : command->get_options())
+      if (positional->get_positional() && positional->get_required() && positional->empty())
+        for (const CLI::Option *option : command->get_options())
+          if (!option->empty() && option->get_items_expected_max() >= CLI::detail::expected_max_vector_size)
+            return ": " + option->get_name() + " takes all words behind it, so the " + positional->get_name() + " goes in front";
+  return "";
+}
+
 /// The parser's sentence in the form of our own: its words begin with lower case, and a word that is no subcommand is named.
 static std::string usageText(const CLI::App &program, const CLI::Error &error) {
   if (program.get_subcommands().empty() && !program.remaining().empty() && program.remaining()[0][0] != '-') {
@@ -35,7 +48,7 @@ static std::string usageText(const CLI::App &program, const CLI::Error &error) {
   size_t value = text.find(": Value ");
   if (value != std::string::npos && dynamic_cast<const CLI::ValidationError *>(&error))
     lower(value + 2);
-  return text;
+  return text + takenArgument(program, error);
 }
 
 void setUpProgram(CLI::App &app) {

@@ -50,12 +50,16 @@ void addInspectCommand(CLI::App &app, int &exitCode, const CommandHooks &hooks) 
   CLI::Option *dot = command->add_flag("--dot", options->dot, "the graphs as Graphviz DOT")->excludes(json);
   CLI::Option *nodes =
       command->add_flag("--nodes", options->nodes, "every node with its slices and edges")->excludes(json)->excludes(dot);
-  command->add_option("--html", options->html, "writes the memory plan and the graph as a page for a browser")
-      ->excludes(json)
-      ->excludes(dot)
-      ->excludes(nodes);
+  CLI::Option *html = command->add_option("--html", options->html, "writes the memory plan and the graph as a page for a browser")
+                          ->excludes(json)
+                          ->excludes(dot)
+                          ->excludes(nodes);
   if (hooks.printIr)
-    command->add_flag("--ir", options->ir, "the graphs as IR of the cg dialect")->excludes(json)->excludes(dot)->excludes(nodes);
+    command->add_flag("--ir", options->ir, "the graphs as IR of the cg dialect")
+        ->excludes(json)
+        ->excludes(dot)
+        ->excludes(nodes)
+        ->excludes(html);
   command->callback([options, hooks, &exitCode] { runAction(exitCode, [&] { return inspect(*options, hooks); }); });
 }
 

@@ -53,6 +53,8 @@ bool compileFor(const AccuracyOptions &options, const std::string &target, const
 
 /// Adds the files of a folder that are named after inputs, as `ogc run` names those of outputs.
 Status addFolder(const std::string &folder, const std::string &bundlePath, std::vector<std::string> &inputs) {
+  if (!std::filesystem::is_directory(folder))
+    return Status(Code::NotFound, "--inputs: there is no folder '" + folder + "'");
   Result<std::shared_ptr<const format::Bundle>> bundle = format::Bundle::open(bundlePath);
   if (!bundle.ok())
     return bundle.status();

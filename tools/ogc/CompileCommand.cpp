@@ -62,7 +62,7 @@ void addResultOptions(CLI::App &command, CompileOptions &options) {
   command.add_option("--disable", options.disabled, "optimizations to leave out, to see what each gives")
       ->delimiter(',')
       ->check(CLI::IsMember(passes));
-  command.add_flag("!--no-pdl", options.pdl, "full edges only, no programmatic ones");
+  command.add_flag_callback("--no-pdl", [&options] { options.pdl = false; }, "full edges only, no programmatic ones");
 }
 
 void printDiagnostics(mlir::MLIRContext &context) {
