@@ -1,4 +1,5 @@
-/* Runs a bundle's first graph once on zeros through the C interface:  run_bundle model.ogc [cpu|cuda:0] */
+/* Runs a bundle's first graph once on zeros (states are zero by themselves) through the C interface:  run_bundle model.ogc
+ * [cpu|cuda:0] */
 #include "ogc/runtime.h"
 
 #include <stdio.h>
@@ -30,6 +31,8 @@ int main(int argc, char **argv) {
   outputs = ogc_bundle_output_count(bundle, 0);
   buffers = calloc(inputs + outputs, sizeof *buffers);
   for (i = 0; i < inputs; ++i) {
+    if (ogc_bundle_input_is_state(bundle, 0, i))
+      continue;
     if (ogc_bundle_input(bundle, 0, i, &tensor))
       return fail("input");
     buffers[i] = calloc(1, tensor.bytes ? tensor.bytes : 1);

@@ -39,3 +39,14 @@ def test_project_that_uses_the_runtime(ogc, tmp_path, way):
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
     program = next(path for path in (build / "app", build / "bin/app") if path.exists())
     assert "graph 'default' on cpu" in run(program, ogc.compile(tmp_path / "m.onnx", tmp_path / "m.ogc"), "cpu")
+
+
+@pytest.mark.parametrize("language", ["c", "cpp"])
+def test_examples_take_states(ogc, tmp_path, language):
+    shape = (TensorProto.FLOAT, (2,))
+    model = harness.make_model([helper.make_node("Add", ["past", "x"], ["present"]), helper.make_node("Exp", ["present"], ["y"])],
+                               {"past": shape, "x": shape}, {"present": shape, "y": shape})
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    bundle = ogc.compile(tmp_path / "m.onnx", tmp_path / "m.ogc", state="past=present")
+    said = run(harness.BIN / f"example-run-bundle-{language}", bundle)
+    assert ("y: 8 bytes, first value 1" if language == "c" else "the outputs ") in said
