@@ -79,6 +79,8 @@ case("MultiHeadAttention", f(2, 3, 16), f(2, 5, 16), f(2, 5, 24), name="cross", 
 case("MultiHeadAttention", f(2, 3, 16), f(2, 5, 16), f(2, 5, 16), f(48), s([[1] * 5, [1, 1, 1, 0, 0]], I32), name="bias, mask", num_heads=4)
 case("MultiHeadAttention", f(2, 2, 16), f(2, 2, 16), f(2, 3, 16)[:, :2], None, None, f(1, 4, 2, 5), f(2, 4, 3, 4), f(3, 4, 3, 4)[:2], name="past",
      num_heads=4, outputs=3, unidirectional=1)
+for queries in (1, 7):
+    case("MultiHeadAttention", f(2, queries, 16), f(2, 5, 16), f(2, 5, 24), name=f"unidirectional cross, {queries} queries", num_heads=4, unidirectional=1)
 for interleaved in (0, 1):
     case("RotaryEmbedding", f(2, 3, 32), s([[0, 1, 2], [4, 5, 6]], I64), f(9, 4), f(10, 4)[:9], name=f"interleaved={interleaved}", interleaved=interleaved)
 case("RotaryEmbedding", f(2, 4, 3, 8), s([2], I64), f(9, 4), f(10, 4)[:9], name="rank 4, offset")
@@ -356,6 +358,7 @@ def test_positions_outside_the_table(ogc, tmp_path):
 @pytest.mark.parametrize("op, inputs, attributes, reason", [
     ("RotaryEmbedding", (f(1, 2, 8), s([[0, 1]], I64), f(4, 2), f(4, 2)), dict(num_heads=2, scale=2.0), "scale is"),
     ("MultiHeadAttention", (f(1, 2, 8), f(1, 2, 8), f(1, 2, 8), None, s([0] * 5, I32)), dict(num_heads=2), "key_padding_mask has shape [5]"),
+    ("MultiHeadAttention", (f(1, 3, 8), f(1, 5, 8), f(1, 5, 8)), dict(num_heads=2, unidirectional=1), "unidirectional is 1 with 3 queries and 5 keys"),
     ("GroupQueryAttention", (f(1, 1, 16), f(1, 1, 8), f(1, 1, 8), None, None, s([0], I32), s(1, I32)), dict(qk_output=1, **GQA), "qk_output is 1"),
     ("MatMulNBits", (f(1, 32), q(4, 1, 12), f(4, 1)), dict(K=32, N=4, bits=3, block_size=32), "bits is 3, expected 2, 4 or 8"),
     ("FusedConv", (f(1, 1, 4, 4), f(1, 1, 3, 3)), dict(activation="Swirl"), "activation is 'Swirl'"),

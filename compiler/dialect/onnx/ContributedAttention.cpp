@@ -69,6 +69,7 @@ std::string joinMasks(Body &b, const std::string &one, const std::string &other)
 /// Operands of ai.onnx Attention; names are "" where absent.
 struct Operands {
   std::string query, key, value, mask, pastKey, pastValue;
+  int64_t queries = 0; ///< rows of `query`
 };
 
 /// Attention on operands with three dimensions.
@@ -77,7 +78,8 @@ void writeAttention(Body &b, const Operands &in, int64_t heads, llvm::StringRef 
   std::string attributes = "q_num_heads = " + std::to_string(heads) + ", kv_num_heads = " + std::to_string(heads);
   if (float scale = b.real("scale"); scale != 0)
     attributes += ", scale = " + literal(scale);
-  if (b.integer("unidirectional"))
+  // A single query is the last one: it sees keys of another length, too, to their end, as in onnxruntime.
+  if (b.integer("unidirectional") && in.queries > 1)
     attributes += ", is_causal = 1";
   std::string results = result.str(), operands = in.query + ", " + in.key + ", " + in.value;
   if (!presentKey.empty())
@@ -131,6 +133,7 @@ void attentionOfProduct(Body &b, const std::string &product, Dims widths, llvm::
     b.refuse("past_present_share_buffer is 1, which is not supported");
   Operands in{b.fresh("q"), b.fresh("k"), b.fresh("v"), "", "", ""};
   b.add(in.query + ", " + in.key + ", " + in.value + " = Split <axis = 2> (" + product + ", " + b.ints(widths) + ")");
+  in.queries = queries;
   int64_t keys = queries;
   if (b.has("past")) {
     // [2, B, H, P, D]
@@ -267,6 +270,10 @@ void multiHead(Body &b) {
     in.key = addBias(b, in.key, width, width);
     in.value = addBias(b, in.value, 2 * width, valueWidth);
   }
+  if (b.integer("unidirectional") && queries > 1 && keys > queries)
+    b.refuse("unidirectional is 1 with " + llvm::Twine(queries) + " queries and " + llvm::Twine(keys) +
+             " keys, expected as many: providers of onnxruntime disagree on which keys the queries see");
+  in.queries = queries;
   if (b.has("past_key") && b.has("past_value")) {
     in.pastKey = "past_key";
     in.pastValue = "past_value";
