@@ -75,6 +75,30 @@ def test_topk_of_computed_k(ogc, tmp_path):
     check(ogc, tmp_path, [helper.make_node("TopK", ["x", "k"], ["y", "i"])], feeds, {"y": (FLOAT, [5, None]), "i": (INT64, [5, None])})
 
 
+RESHAPES = {"unsqueezed in front": ("Unsqueeze", [0], 1), "unsqueezed around": ("Unsqueeze", [0, -1], 1), "squeezed": ("Squeeze", [1], 1), "flattened": ("Flatten", 1, 1),
+            "left to be computed": ("Reshape", [1, 1, -1], 1), "copied": ("Reshape", [0, 1, 1, -1], 1), "rows of another number": ("Reshape", [-1, 1, 2], 2)}
+
+
+@pytest.mark.parametrize("case", RESHAPES)
+def test_dimensions_of_the_same_size_as_the_bound(ogc, tmp_path, case):
+    """Which dimension has the extent is a matter of axes, not of sizes."""
+    op, value, rows = RESHAPES[case]
+    x = rng.standard_normal((rows, 1, rows)).astype(np.float32)
+    nodes = [helper.make_node("Compress", ["x", "c"], ["z"], axis=0), helper.make_node(op, ["z"], ["y"], axis=value) if op == "Flatten" else helper.make_node(op, ["z", "v"], ["y"])]
+    feeds = [{"x": x, "c": np.arange(rows) < count} for count in range(rows + 1) if count or value not in ([1, 1, -1], [0, 1, 1, -1])]  # onnxruntime computes no size of no elements
+    check(ogc, tmp_path, nodes, feeds, {"y": (FLOAT, None)}, {} if op == "Flatten" else {"v": np.array(value)})
+
+
+@pytest.mark.parametrize("op, value", [("Reshape", [2, -1]), ("Reshape", [2, 2]), ("Squeeze", None), ("Squeeze", [0])])
+def test_dimensions_that_only_have_the_size_of_the_bound(ogc, tmp_path, op, value):
+    """Other rows of another number would lie there when fewer are chosen."""
+    x = np.ones((1, 2) if op == "Squeeze" else (2, 2), np.float32)
+    nodes = [helper.make_node("Compress", ["x", "c"], ["z"], axis=0), helper.make_node(op, ["z"] + (["v"] if value else []), ["y"], name="n")]
+    with pytest.raises(harness.OgcError, match=f"{op} node 'n': operand 0 has an extent in dimension 0") as error:
+        check(ogc, tmp_path, nodes, [{"x": x, "c": np.array([True] * len(x))}], {"y": (FLOAT, None)}, {"v": np.array(value)} if value else {})
+    assert error.value.code == 1
+
+
 @pytest.mark.parametrize("op", ["ReduceSum", "Shape", "Softmax"])
 def test_refused(ogc, tmp_path, op):
     nodes = [helper.make_node("NonZero", ["x"], ["i"], name="nz"), helper.make_node("Cast", ["i"], ["f"], to=FLOAT), helper.make_node(op, ["f"], ["y"], name="reader")]

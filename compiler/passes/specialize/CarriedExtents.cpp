@@ -2,6 +2,7 @@
 #include "compiler/passes/specialize/CarriedExtents.h"
 
 #include "compiler/dialect/onnx/OnnxOps.h"
+#include "compiler/passes/specialize/RenumberedDim.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -139,17 +140,6 @@ static int64_t transposedDim(Operation *op, int64_t dim, int64_t rank) {
   return llvm::find(permutation, dim) - permutation.begin();
 }
 
-/// Dimensions outside of the extent stay outside, in number of elements.
-static Dim reshapeDim(RankedTensorType in, RankedTensorType out, int64_t dim) {
-  int64_t outer = 1, reached = 1;
-  for (int64_t d = 0; d < dim; ++d)
-    outer *= in.getDimSize(d);
-  for (int64_t d = 0; d < out.getRank(); reached *= out.getDimSize(d++))
-    if (reached == outer && out.getDimSize(d) == in.getDimSize(dim))
-      return d;
-  return {};
-}
-
 static Dim concatDim(Operation *op, int64_t dim, int64_t rank, const Bounds &bounds) {
   if (wrap(onnx::OnnxOp(op).getI64("axis"), rank) == dim)
     return {};
@@ -206,7 +196,7 @@ Dim carriedDim(Operation *op, ArrayRef<unsigned> bounded, const Bounds &bounds) 
   if (operand != 0)
     return {};
   if (type == "Unsqueeze" || type == "Squeeze" || type == "Reshape" || type == "Flatten")
-    return reshapeDim(in, out, dim);
+    return renumberedDim(op, in, out, dim);
   if (type == "MatMul" && dim < in.getRank() - 1 && typeOf(op->getOperand(1)) && typeOf(op->getOperand(1)).getRank() == 2)
     return dim;
   if (type == "Gemm" && view.getI64("transA") == 0 && dim == 0)
