@@ -1,45 +1,15 @@
 //===- attention.cuh - scaled dot product attention -----------------------===//
 //
-// Scores never leave the registers. A block handles BQ rows of one key head; a row is (query, head of the group), so with grouped
-// heads one read of K and V serves the whole group. Warps split rows (WQ) and keys (WT), a cluster may split the keys again;
-// every warp runs its own online softmax, and the parts are merged at the end.
+// Scores never leave the registers. A block handles BQ rows of one key head. Warps split rows (WQ) and keys (WT), a cluster may
+// split the keys again; every warp runs its own online softmax, and the parts are merged at the end.
 //
 //===----------------------------------------------------------------------===//
 #ifndef OGC_DEVICE_ATTENTION_CUH
 #define OGC_DEVICE_ATTENTION_CUH
 
-#include "ogc/tile.cuh"
+#include "ogc/attention_rows.cuh"
 
 namespace ogc {
-
-/// See README.md, "attention".
-struct AttentionDefaults {
-  enum {
-    Products = 1,
-    QSd = 1,
-    KSd = 1,
-    VSd = 1,
-    HasBias = 0,
-    BiasSb = 0,
-    BiasSh = 0,
-    BiasSs = 0,
-    BiasSt = 0,
-    Causal = 0,
-    PulledQuery = 0,
-    NewRows = 0,
-    VecQ = 1,
-    VecK = 1,
-    VecV = 1,
-    WQ = 1,
-    WT = 4,
-    BT = 64,
-    Stages = 2,
-    Split = 1,
-    V = 1,
-    Trigger = 1,
-    SharedBytes = 0
-  };
-};
 
 /// Operands that are all in memory.
 struct NoOperands {
@@ -47,65 +17,44 @@ struct NoOperands {
   __device__ __forceinline__ void store(int, int) const {}
 };
 
-template <class C> struct AttentionShape {
+template <class C> struct AttentionShape : AttentionRows<C> {
+  using R = AttentionRows<C>;
   using T = typename C::Element;
   enum {
     E = (int)sizeof(T),
     Pad = 16 / E,
     KS = Mma<T>::KS,
-    S = C::S,
-    Keys = C::T,
-    Group = C::H / C::HK,
-    Rows = S * Group,
-    D = C::D,
-    DV = C::DV,
-    DP = (D + 15) / 16 * 16,
-    DVP = (DV + 15) / 16 * 16,
-    WQ = C::WQ,
-    WT = C::WT,
-    BQ = 16 * WQ,
+    BQ = 16 * R::WQ,
     BT = C::BT,
     Stages = C::Stages,
     Split = C::Split,
-    Threads = 32 * WQ * WT,
-    KeysPerWarp = BT / WT,
+    Threads = 32 * R::WQ * R::WT,
+    KeysPerWarp = BT / R::WT,
     NF = KeysPerWarp / 8,
-    LdQ = DP + Pad,
-    LdV = DVP + Pad,
+    LdQ = R::DP + Pad,
+    LdV = R::DVP + Pad,
     QBytes = BQ * LdQ * E,
     KBytes = BT * LdQ * E,
     VBytes = BT * LdV * E,
     StageBytes = KBytes + VBytes,
-    LdO = DVP + 8,
-    MergeBytes = WT * BQ * LdO * 4,
+    MergeBytes = R::WT * BQ * R::LdO * 4,
     ReceiveOffset = (QBytes + Stages * StageBytes > MergeBytes ? QBytes + Stages * StageBytes : MergeBytes),
-    Bytes = ReceiveOffset + (Split > 1 ? BQ * LdO * 4 : 0),
-    Tiles = (Keys + BT - 1) / BT,
+    Bytes = ReceiveOffset + (Split > 1 ? BQ * R::LdO * 4 : 0),
+    Tiles = (R::Keys + BT - 1) / BT,
     Slice = (Tiles + Split - 1) / Split,
-    TilesQ = (Rows + BQ - 1) / BQ,
+    TilesQ = (R::Rows + BQ - 1) / BQ,
     RowsOut = BQ / Split
   };
-  static_assert(C::H % C::HK == 0 && BT % (16 * WT) == 0 && BQ % Split == 0 && DV % C::V == 0 && (Stages == 1 || Stages == 2),
-                "attention tile");
+  static_assert(BT % (16 * R::WT) == 0 && BQ % Split == 0 && (Stages == 1 || Stages == 2), "attention tile");
   static_assert((int)C::SharedBytes >= (int)Bytes, "SharedBytes is smaller than the tile needs");
 };
 
 /// One warp's state: 16 rows, its share of the keys.
-template <class C> struct AttentionWarp {
+template <class C> struct AttentionWarp : SoftmaxRows<AttentionShape<C>::DVP / 8> {
   using T = typename C::Element;
   using A = AttentionShape<C>;
-  float out[A::DVP / 8][4];
-  float top[2], sum[2]; // running maximum (in units of the scores) and sum, rows lane / 4 and lane / 4 + 8
-
-  __device__ __forceinline__ void clear() {
-#pragma unroll
-    for (int j = 0; j < A::DVP / 8; ++j)
-#pragma unroll
-      for (int q = 0; q < 4; ++q)
-        out[j][q] = 0.f;
-    top[0] = top[1] = -__int_as_float(0x7f800000);
-    sum[0] = sum[1] = 0.f;
-  }
+  using Rows = SoftmaxRows<A::DVP / 8>;
+  using Rows::out, Rows::top, Rows::sum;
 
   static __device__ __forceinline__ void multiply(float (&acc)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
     if constexpr (A::E == 2)
@@ -152,8 +101,7 @@ template <class C> struct AttentionWarp {
 #pragma unroll
       for (int j = 0; j < A::NF; ++j)
         best = fmaxf(best, fmaxf(s[j][half * 2], s[j][half * 2 + 1]));
-      best = fmaxf(best, __shfl_xor_sync(0xffffffffu, best, 1));
-      best = fmaxf(best, __shfl_xor_sync(0xffffffffu, best, 2));
+      best = maxOfQuad(best);
       float base = best == -__int_as_float(0x7f800000) ? 0.f : best; // no visible key yet
       float factor = exp2Fast((top[half] - base) * log2e), total = 0.f;
 #pragma unroll
@@ -214,7 +162,7 @@ __device__ __forceinline__ void maskScores(float (&s)[AttentionShape<C>::NF][4],
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     int row = row0 + (lane >> 2) + half * 8, query = row / A::Group, head = keyHead * A::Group + row % A::Group;
-    int visible = C::Causal ? least(A::Keys, query + A::Keys - A::S + 1) : (int)A::Keys;
+    int visible = visibleKeys<C>(row);
     long long biasRow = (long long)C::BiasSb * batch + (long long)C::BiasSh * head + (long long)C::BiasSs * query;
 #pragma unroll
     for (int j = 0; j < A::NF; ++j)
@@ -230,29 +178,6 @@ __device__ __forceinline__ void maskScores(float (&s)[AttentionShape<C>::NF][4],
         if (key >= visible)
           x = -__int_as_float(0x7f800000);
       }
-  }
-}
-
-/// Reads the parts of one row (Slots of them, `stride` floats apart), each [DVP values, maximum, sum]; gives weighted values.
-template <class A, int Slots, int V>
-__device__ __forceinline__ void mergeParts(float (&value)[V], float &top, float &sum, const float *part, int stride, int d) {
-  const float minus = -__int_as_float(0x7f800000), log2e = 1.4426950408889634f;
-  top = minus;
-#pragma unroll
-  for (int w = 0; w < Slots; ++w)
-    top = fmaxf(top, part[w * stride + A::DVP]);
-  sum = 0.f;
-#pragma unroll
-  for (int v = 0; v < V; ++v)
-    value[v] = 0.f;
-  float base = top == minus ? 0.f : top;
-#pragma unroll
-  for (int w = 0; w < Slots; ++w) {
-    float factor = exp2Fast((part[w * stride + A::DVP] - base) * log2e);
-    sum += part[w * stride + A::DVP + 1] * factor;
-#pragma unroll
-    for (int v = 0; v < V; ++v)
-      value[v] += part[w * stride + d + v] * factor;
   }
 }
 
@@ -385,10 +310,8 @@ __device__ __forceinline__ void attention(const typename C::Element *q, const Ca
     }
   };
   int first = rank * A::Slice, last = least(first + A::Slice, A::Tiles);
-  if constexpr (C::Causal) {
-    int query = (least(row0 + A::BQ, A::Rows) - 1) / A::Group; // the last one sees the most keys
-    last = least(last, divUp(most(0, query + A::Keys - A::S + 1), A::BT));
-  }
+  if constexpr (C::Causal) // the last row sees the most keys
+    last = least(last, divUp(most(0, visibleKeys<C>(least(row0 + A::BQ, A::Rows) - 1)), A::BT));
 
   AttentionWarp<C> state;
   state.clear();
@@ -437,56 +360,11 @@ __device__ __forceinline__ void attention(const typename C::Element *q, const Ca
     launchDependents();
 
   // parts of all warps to shared memory, over Q, K and V
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    float total = state.sum[half];
-    total += __shfl_xor_sync(0xffffffffu, total, 1);
-    total += __shfl_xor_sync(0xffffffffu, total, 2);
-    int row = (wt * A::BQ + wq * 16 + (lane >> 2) + half * 8) * A::LdO;
-#pragma unroll
-    for (int j = 0; j < A::DVP / 8; ++j)
-      storeShared2(base + (row + j * 8 + (lane & 3) * 2) * 4, state.out[j][half * 2], state.out[j][half * 2 + 1]);
-    if ((lane & 3) == 0)
-      storeShared2(base + (row + A::DVP) * 4, state.top[half], total);
-  }
+  state.storePart(1.f, [&](int half, int column, float x, float y) {
+    storeShared2(base + ((wt * A::BQ + wq * 16 + (lane >> 2) + half * 8) * A::LdO + column) * 4, x, y);
+  });
   __syncthreads();
-
-  const float *parts = reinterpret_cast<const float *>(shared);
-  constexpr int Slots = A::Split > 1 ? A::Split : A::WT;
-  int stride = A::BQ * A::LdO, outRow = row0;
-  if constexpr (A::Split > 1) {
-    clusterWait();
-    constexpr int Chunks = A::DVP / 4;
-#pragma unroll 1
-    for (int i = tid; i < A::BQ * Chunks; i += A::Threads) {
-      int r = i / Chunks, d = i % Chunks * 4;
-      float value[4], top, sum;
-      mergeParts<A, A::WT>(value, top, sum, parts + r * A::LdO, stride, d);
-      unsigned local = base + A::ReceiveOffset + ((rank * A::RowsOut + r % A::RowsOut) * A::LdO) * 4;
-      unsigned remote = clusterAddress(local, r / A::RowsOut);
-      storeCluster4(remote + d * 4, value[0], value[1], value[2], value[3]);
-      if (d == 0)
-        storeCluster4(remote + A::DVP * 4, top, sum, 0.f, 0.f);
-    }
-    clusterArrive();
-    clusterWait();
-    parts = reinterpret_cast<const float *>(shared + A::ReceiveOffset);
-    stride = A::RowsOut * A::LdO, outRow = row0 + rank * A::RowsOut;
-  }
-  constexpr int V = C::V, PerRow = A::DV / V;
-#pragma unroll 1
-  for (int i = tid; i < A::RowsOut * PerRow; i += A::Threads) {
-    int r = i / PerRow, d = i % PerRow * V, row = outRow + r;
-    if (row >= A::Rows)
-      continue;
-    float value[V], top, sum;
-    mergeParts<A, Slots>(value, top, sum, parts + r * A::LdO, stride, d);
-    float inverse = sum == 0.f ? 0.f : 1.f / sum; // no visible key: zeros
-#pragma unroll
-    for (int x = 0; x < V; ++x)
-      value[x] *= inverse;
-    epilogue(batch, row / A::Group, keyHead * A::Group + row % A::Group, d, value);
-  }
+  mergeRows<C, A, /*IsSent=*/false>(shared, batch, keyHead, row0, rank, epilogue);
 }
 
 template <class C, class BiasElement, class Epilogue>

@@ -1,7 +1,7 @@
 //===- mapped_attention.cuh - attention over keys that fit (sm_90) --------===//
 //
 // For up to 256 keys, f16 and bf16. Boxes of Q, K and V come through tensor maps, all of them at once, V behind a barrier of its
-// own: scores need not wait for it. A block handles BQ rows of one key head (a row is a query and a head of the group). Its warps
+// own: scores need not wait for it. A block handles BQ rows of one key head. Its warps
 // split rows (WQ) and, for the scores, keys (WT). They agree on each row's maximum, put probabilities into shared memory, and
 // then split the columns of the result instead: every warp reads all probabilities of its rows, and no sums of different warps
 // meet.
@@ -10,48 +10,43 @@
 #ifndef OGC_DEVICE_MAPPED_ATTENTION_CUH
 #define OGC_DEVICE_MAPPED_ATTENTION_CUH
 
-#include "ogc/attention.cuh"
+#include "ogc/attention_rows.cuh"
 #include "ogc/tma.cuh"
 
 namespace ogc {
 
 /// Of a configuration with the members of AttentionDefaults; see README.md, "mapped attention".
-template <class C> struct MappedAttentionShape {
+template <class C> struct MappedAttentionShape : AttentionRows<C> {
+  using R = AttentionRows<C>;
   using T = typename C::Element;
   enum {
-    S = C::S,
-    Keys = C::T,
-    Group = C::H / C::HK,
-    Rows = S * Group,
-    WQ = C::WQ,
-    WT = C::WT,
-    BQ = 16 * WQ,
-    Threads = 32 * WQ * WT,
-    Groups = (Keys + 15) / 16, // of sixteen keys, what a product takes
+    BQ = 16 * R::WQ,
+    Threads = 32 * R::WQ * R::WT,
+    Groups = (R::Keys + 15) / 16, // of sixteen keys, what a product takes
     KeyRows = Groups * 16,
-    GW = (Groups + WT - 1) / WT, // groups of a warp; the last ones may be none
+    GW = (Groups + R::WT - 1) / R::WT, // groups of a warp; the last ones may be none
     NF = 2 * GW,
-    DW = (C::DV + 16 * WT - 1) / (16 * WT) * 16, // columns of the result that a warp computes
-    Spans = (C::D + 63) / 64,                    // of 128 bytes: what a swizzled box holds of a row
-    SpansV = (DW * WT + 63) / 64,
+    DW = (R::DV + 16 * R::WT - 1) / (16 * R::WT) * 16, // columns of the result that a warp computes
+    Spans = (R::D + 63) / 64,                          // of 128 bytes: what a swizzled box holds of a row
+    SpansV = (DW * R::WT + 63) / 64,
     QBytes = BQ * Spans * 128,
     KBytes = KeyRows * Spans * 128,
     VBytes = KeyRows * SpansV * 128,
-    LdP = (GW * WT * 16 + 8) * 2, // bytes; consecutive rows lie in different banks
+    LdP = (GW * R::WT * 16 + 8) * 2, // bytes; consecutive rows lie in different banks
     // The swizzle wants boxes at multiples of 1024 bytes.
     KOffset = (QBytes + 1023) / 1024 * 1024,
     VOffset = (KOffset + KBytes + 1023) / 1024 * 1024,
     POffset = VOffset + VBytes,
     StatisticsOffset = POffset + BQ * LdP, // maxima and sums of each warp's keys
-    BarrierOffset = StatisticsOffset + 2 * BQ * WT * 4,
+    BarrierOffset = StatisticsOffset + 2 * BQ * R::WT * 4,
     // Keys that a last warp does not have are read behind the others; what is there is hidden.
     Bytes = BarrierOffset + 16,
-    TilesQ = (Rows + BQ - 1) / BQ
+    TilesQ = (R::Rows + BQ - 1) / BQ
   };
-  static_assert(sizeof(T) == 2 && Keys <= 256 && WQ <= 8 && BQ % Group == 0 && BQ / Group <= 256 && Group <= 256 &&
-                    C::DV % C::V == 0 && 8 % C::V == 0,
+  static_assert(sizeof(T) == 2 && R::Keys <= 256 && R::WQ <= 8 && BQ % R::Group == 0 && BQ / R::Group <= 256 && R::Group <= 256 &&
+                    8 % C::V == 0,
                 "mapped attention");
-  static_assert((GW * WT - Groups) * 16 * 128 <= (int)VBytes, "keys behind the last one lie outside");
+  static_assert((GW * R::WT - Groups) * 16 * 128 <= (int)VBytes, "keys behind the last one lie outside");
   static_assert((int)C::SharedBytes >= (int)Bytes, "SharedBytes is smaller than the tile needs");
 };
 
@@ -89,44 +84,16 @@ __device__ __forceinline__ void scoreKeys(float (&s)[MappedAttentionShape<C>::NF
   }
 }
 
-/// The biases of a thread's scores, asked for while keys are on their way. With one bias for all queries both rows share it.
-template <class C, class A = MappedAttentionShape<C>> struct ScoreBias {
-  using E = typename C::BiasElement;
-  enum { Halves = C::BiasSs == 0 && (A::Group == 1 || C::BiasSh == 0) ? 1 : 2 };
-  E value[C::HasBias ? A::NF : 1][2 * Halves];
-
-  __device__ __forceinline__ void load(const E *bias, int batch, int keyHead, int row0, int key0, int lane) {
-    if constexpr (C::HasBias)
-#pragma unroll
-      for (int half = 0; half < Halves; ++half) {
-        int row = least(row0 + (lane >> 2) + half * 8, A::Rows - 1);
-        const E *at = bias + ((long long)C::BiasSb * batch + (long long)C::BiasSh * (keyHead * A::Group + row % A::Group) +
-                              (long long)C::BiasSs * (row / A::Group));
-#pragma unroll
-        for (int j = 0; j < A::NF; ++j)
-#pragma unroll
-          for (int q = 0; q < 2; ++q)
-            value[j][half * 2 + q] = at[(long long)C::BiasSt * least(key0 + j * 8 + (lane & 3) * 2 + q, A::Keys - 1)];
-      }
-  }
-  __device__ __forceinline__ float at(int j, int half, int q) const {
-    if constexpr (C::HasBias)
-      return toFloat(value[j][(Halves == 2 ? half * 2 : 0) + q]);
-    else
-      return 0.f;
-  }
-};
-
 /// Scales, adds the bias, hides keys that do not exist or lie ahead; gives the maxima of the thread's two rows over the warp's
 /// keys.
 template <class C>
-__device__ __forceinline__ void maskKeys(float (&s)[MappedAttentionShape<C>::NF][4], float (&top)[2], const ScoreBias<C> &bias,
-                                         float scale, int row0, int key0, int lane) {
+__device__ __forceinline__ void maskKeys(float (&s)[MappedAttentionShape<C>::NF][4], float (&top)[2],
+                                         const ScoreBias<C, MappedAttentionShape<C>> &bias, float scale, int row0, int key0,
+                                         int lane) {
   using A = MappedAttentionShape<C>;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    int query = (row0 + (lane >> 2) + half * 8) / A::Group;
-    int visible = C::Causal ? least(A::Keys, query + A::Keys - A::S + 1) : (int)A::Keys;
+    int visible = visibleKeys<C>(row0 + (lane >> 2) + half * 8);
     top[half] = -__int_as_float(0x7f800000);
 #pragma unroll
     for (int j = 0; j < A::NF; ++j)
@@ -140,8 +107,7 @@ __device__ __forceinline__ void maskKeys(float (&s)[MappedAttentionShape<C>::NF]
           x = key0 + j * 8 + (lane & 3) * 2 + q < visible ? x : -__int_as_float(0x7f800000);
         top[half] = fmaxf(top[half], x);
       }
-    top[half] = fmaxf(top[half], __shfl_xor_sync(0xffffffffu, top[half], 1));
-    top[half] = fmaxf(top[half], __shfl_xor_sync(0xffffffffu, top[half], 2));
+    top[half] = maxOfQuad(top[half]);
   }
 }
 
@@ -161,8 +127,7 @@ __device__ __forceinline__ void storeProbabilities(const float (&s)[MappedAttent
       sum[half] += x + y;
       storeShared1(p + half * 8 * A::LdP + j * 16, Convert<typename C::Element>::pair(x, y));
     }
-    sum[half] += __shfl_xor_sync(0xffffffffu, sum[half], 1);
-    sum[half] += __shfl_xor_sync(0xffffffffu, sum[half], 2);
+    sum[half] = sumOfQuad(sum[half]);
   }
 }
 
@@ -205,24 +170,6 @@ __device__ __forceinline__ void weighValues(float (&out)[MappedAttentionShape<C>
       out[j][q] += odd[j][q];
 }
 
-/// Lane c of four has the columns 2c and 2c + 1 of four vectors of eight; afterwards x is vector c.
-__device__ __forceinline__ void gatherVector(float (&x)[4][2], int lane) {
-#pragma unroll
-  for (int bit = 1; bit <= 2; bit *= 2)
-#pragma unroll
-    for (int low = 0; low < 4; ++low) {
-      int high = low | bit;
-      if (low == high)
-        continue;
-#pragma unroll
-      for (int q = 0; q < 2; ++q) {
-        float got = __shfl_xor_sync(0xffffffffu, lane & bit ? x[low][q] : x[high][q], bit);
-        x[low][q] = lane & bit ? got : x[low][q];
-        x[high][q] = lane & bit ? x[high][q] : got;
-      }
-    }
-}
-
 template <class C, class Epilogue>
 __device__ __forceinline__ void mappedAttention(const TensorMap &queries, const TensorMap &keys, const TensorMap &values,
                                                 const typename C::BiasElement *bias, float scale, const Epilogue &epilogue) {
@@ -260,7 +207,7 @@ __device__ __forceinline__ void mappedAttention(const TensorMap &queries, const 
       copyBox(v + span * A::KeyRows * 128, values, span * 64, keyHead, 0, batch, arrived + 8);
   }
   int key0 = wt * A::GW * 16, warpRow = row0 + wq * 16;
-  ScoreBias<C> biases;
+  ScoreBias<C, A> biases;
   biases.load(bias, batch, keyHead, warpRow, key0, lane);
   float s[A::NF][4] = {}, top[2], sum[2];
   barrierWait(arrived, 0);
@@ -290,34 +237,14 @@ __device__ __forceinline__ void mappedAttention(const TensorMap &queries, const 
 #pragma unroll
     for (int w = 0; w < A::WT; ++w)
       total += sums[(row + half * 8) * A::WT + w];
-    inverse[half] = total == 0.f ? 0.f : 1.f / total; // no visible key: zeros
+    inverse[half] = inverseOf(total);
   }
   barrierWait(arrived + 8, 0);
   float out[A::DW / 8][4] = {};
   weighValues<C>(out, p, v, wt, lane);
   if constexpr (C::Trigger == 2)
     launchDependents();
-
-#pragma unroll
-  for (int tile = 0; tile < A::DW / 16; ++tile) {
-    float vector[4][2];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-#pragma unroll
-      for (int x = 0; x < 2; ++x)
-        vector[i][x] = out[tile * 2 + i / 2][i % 2 * 2 + x] * inverse[i % 2];
-    gatherVector(vector, lane);
-    int i = lane & 3, at = warpRow + (lane >> 2) + i % 2 * 8, d = wt * A::DW + tile * 16 + i / 2 * 8;
-#pragma unroll
-    for (int x = 0; x < 8; x += C::V) {
-      float value[C::V];
-#pragma unroll
-      for (int y = 0; y < C::V; ++y)
-        value[y] = vector[(x + y) / 2][(x + y) % 2];
-      if (at < A::Rows && d + x < C::DV)
-        epilogue(batch, at / A::Group, keyHead * A::Group + at % A::Group, d + x, value);
-    }
-  }
+  storeRows<C>(out, inverse, batch, keyHead, warpRow, wt * A::DW, epilogue);
 }
 
 } // namespace ogc

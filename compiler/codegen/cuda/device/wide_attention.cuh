@@ -1,7 +1,7 @@
 //===- wide_attention.cuh - attention over many keys (sm_90a) -------------===//
 //
-// f16 and bf16. Boxes of Q, K and V come through tensor maps, tiles of keys into a ring. Warpgroups multiply 64 rows (a
-// row is a query and a head of the group) by them with wgmma; probabilities go from the accumulators of the scores to the operand
+// f16 and bf16. Boxes of Q, K and V come through tensor maps, tiles of keys into a ring. Warpgroups multiply 64 rows by
+// them with wgmma; probabilities go from the accumulators of the scores to the operand
 // of the second product without leaving registers. The scores of a tile are computed while the values of the one before are
 // weighed: a warpgroup finds exponentials of one tile while the tensor cores work on the other.
 //
@@ -11,60 +11,47 @@
 #ifndef OGC_DEVICE_WIDE_ATTENTION_CUH
 #define OGC_DEVICE_WIDE_ATTENTION_CUH
 
-#include "ogc/mapped_attention.cuh"
+#include "ogc/attention_rows.cuh"
+#include "ogc/tma.cuh"
 
 namespace ogc {
 
 /// Of a configuration with the members of AttentionDefaults; see README.md, "wide attention".
-template <class C> struct WideAttentionShape {
+template <class C> struct WideAttentionShape : AttentionRows<C> {
+  using R = AttentionRows<C>;
   using T = typename C::Element;
   enum {
-    S = C::S,
-    Keys = C::T,
-    Group = C::H / C::HK,
-    Rows = S * Group,
-    WQ = C::WQ,
-    WT = C::WT,
-    BQ = 64 * WQ,
+    BQ = 64 * R::WQ,
     BT = C::BT,
-    NK = BT / WT, // keys of a warpgroup
+    NK = BT / R::WT, // keys of a warpgroup
     NF = NK / 8,
     Stages = C::Stages,
     Split = C::Split,
-    Threads = 128 * WQ * WT,
-    DP = (C::D + 15) / 16 * 16,
-    DVP = (C::DV + 15) / 16 * 16,
-    NV = DVP / 8,
-    Spans = (DP + 63) / 64, // of 128 bytes: what a swizzled box holds of a row
-    SpansV = (DVP + 63) / 64,
+    Threads = 128 * R::WQ * R::WT,
+    NV = R::DVP / 8,
+    Spans = (R::DP + 63) / 64, // of 128 bytes: what a swizzled box holds of a row
+    SpansV = (R::DVP + 63) / 64,
     QBytes = BQ * Spans * 128,
     KBytes = BT * Spans * 128,
     VBytes = BT * SpansV * 128,
     StageBytes = KBytes + VBytes,
-    Merges = WT > 1 || Split > 1,
-    Turns = WQ == 2 && WT == 1, // measured: not better for three
-    LdO = DVP + 8,
-    MergeBytes = WT > 1 ? WT * BQ * LdO * 4 : 0,
+    Merges = R::WT > 1 || Split > 1,
+    Turns = R::WQ == 2 && R::WT == 1, // measured: not better for three
+    MergeBytes = R::WT > 1 ? R::WT * BQ * R::LdO * 4 : 0,
     TileBytes = QBytes + Stages * StageBytes,
     ReceiveOffset = TileBytes > MergeBytes ? TileBytes : MergeBytes,
     RowsOut = (BQ + Split - 1) / Split,
-    BarrierOffset = ReceiveOffset + (Split > 1 ? Split * RowsOut * LdO * 4 : 0),
+    BarrierOffset = ReceiveOffset + (Split > 1 ? Split * RowsOut * R::LdO * 4 : 0),
     Bytes = BarrierOffset + (4 * Stages + 1) * 8,
-    Tiles = (Keys + BT - 1) / BT,
-    TilesQ = (Rows + BQ - 1) / BQ
+    Tiles = (R::Keys + BT - 1) / BT,
+    TilesQ = (R::Rows + BQ - 1) / BQ
   };
-  static_assert(sizeof(T) == 2 && WQ * WT <= 4 && BT % (16 * WT) == 0 && BT <= 256 && BQ % Group == 0 && DP <= 128 &&
-                    DVP <= 128 && C::DV % C::V == 0 && 8 % C::V == 0,
+  static_assert(sizeof(T) == 2 && R::WQ * R::WT <= 4 && BT % (16 * R::WT) == 0 && BT <= 256 && BQ % R::Group == 0 &&
+                    R::DP <= 128 && R::DVP <= 128 && 8 % C::V == 0,
                 "wide attention");
   static_assert(Stages >= 2 || Tiles <= Split, "a ring that turns has at least two stages");
   static_assert((int)C::SharedBytes >= (int)Bytes, "SharedBytes is smaller than the tile needs");
 };
-
-/// Keys that a row sees.
-template <class C> __device__ __forceinline__ int visibleKeys(int row) {
-  using A = WideAttentionShape<C>;
-  return C::Causal ? most(0, least(A::Keys, row / A::Group + A::Keys - A::S + 1)) : (int)A::Keys;
-}
 
 /// Addresses of the ring: tiles of keys and of values, each with a barrier that tells it is full and one that it is free.
 template <class C> struct KeyRing {
@@ -151,24 +138,14 @@ template <int N> __device__ __forceinline__ void holdProducts(float (&x)[N][4]) 
 __device__ __forceinline__ void takeTurn(int group) { asm volatile("bar.sync %0, 256;" ::"r"(group + 1) : "memory"); }
 __device__ __forceinline__ void giveTurn(int group) { asm volatile("bar.arrive %0, 256;" ::"r"(group + 1) : "memory"); }
 
-/// One warpgroup's state: 64 rows, its share of the keys. A thread has rows lane / 4 and lane / 4 + 8 of its warp's sixteen.
-template <class C> struct WideAttention {
+/// One warpgroup's state: 64 rows, its share of the keys.
+template <class C> struct WideAttention : SoftmaxRows<WideAttentionShape<C>::NV> {
   using T = typename C::Element;
   using A = WideAttentionShape<C>;
-  float out[A::NV][4];
+  using Rows = SoftmaxRows<A::NV>;
+  using Rows::out, Rows::top, Rows::sum;
   unsigned probability[A::NF / 2][4];
-  float top[2], sum[2];
   ScoreBias<C, A> biases;
-
-  __device__ __forceinline__ void clear() {
-#pragma unroll
-    for (int j = 0; j < A::NV; ++j)
-#pragma unroll
-      for (int q = 0; q < 4; ++q)
-        out[j][q] = 0.f;
-    top[0] = top[1] = -__int_as_float(0x7f800000);
-    sum[0] = sum[1] = 0.f;
-  }
 
   /// Begins score = Q K^T. Both operands lie with d as the fastest dimension.
   __device__ __forceinline__ void beginScores(float (&score)[A::NF][4], unsigned queries, unsigned keys) {
@@ -279,7 +256,7 @@ template <class C> struct WideAttention {
     int batch = copier.batch, keyHead = copier.keyHead;
     unsigned queries = ring.base + wq * 64 * 128, share = wt * A::NK * 128;
     scale *= 1.4426950408889634f;
-    clear();
+    this->clear();
     barrierWait(ring.queriesFull(), 0);
     if (copier.tiles <= 0)
       return;
@@ -338,114 +315,40 @@ template <class C> struct WideAttention {
 
 /// Results of a warpgroup that has all keys of its rows.
 template <class C, class Epilogue>
-__device__ __forceinline__ void storeRows(const WideAttention<C> &state, int batch, int keyHead, int row0,
-                                          const Epilogue &epilogue) {
-  using A = WideAttentionShape<C>;
-  int lane = threadIdx.x & 31;
-  float inverse[2];
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    float total = state.sum[half];
-    total += __shfl_xor_sync(0xffffffffu, total, 1);
-    total += __shfl_xor_sync(0xffffffffu, total, 2);
-    inverse[half] = total == 0.f ? 0.f : 1.f / total; // no visible key: zeros
-  }
-#pragma unroll
-  for (int tile = 0; tile < A::DVP / 16; ++tile) {
-    float vector[4][2];
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-#pragma unroll
-      for (int x = 0; x < 2; ++x)
-        vector[i][x] = state.out[tile * 2 + i / 2][i % 2 * 2 + x] * inverse[i % 2];
-    gatherVector(vector, lane);
-    int i = lane & 3, at = row0 + (lane >> 2) + i % 2 * 8, d = tile * 16 + i / 2 * 8;
-#pragma unroll
-    for (int x = 0; x < 8; x += C::V) {
-      float value[C::V];
-#pragma unroll
-      for (int y = 0; y < C::V; ++y)
-        value[y] = vector[(x + y) / 2][(x + y) % 2];
-      if (at < A::Rows && d + x < C::DV)
-        epilogue(batch, at / A::Group, keyHead * A::Group + at % A::Group, d + x, value);
-    }
-  }
+__device__ __forceinline__ void storeResults(const WideAttention<C> &state, int batch, int keyHead, int row0,
+                                             const Epilogue &epilogue) {
+  float inverse[2] = {inverseOf(sumOfQuad(state.sum[0])), inverseOf(sumOfQuad(state.sum[1]))};
+  storeRows<C>(state.out, inverse, batch, keyHead, row0, 0, epilogue);
 }
 
 /// Merges the parts of all warpgroups, then of the cluster, whose ranks share the rows.
 template <class C, class Epilogue>
-__device__ __forceinline__ void mergeRows(const WideAttention<C> &state, float scale, int batch, int keyHead, int row0, int wq,
-                                          int wt, int rank, const Epilogue &epilogue) {
+__device__ __forceinline__ void mergeResults(const WideAttention<C> &state, float scale, int batch, int keyHead, int row0, int wq,
+                                             int wt, int rank, const Epilogue &epilogue) {
   using A = WideAttentionShape<C>;
-  int tid = threadIdx.x, lane = tid & 31;
-  unsigned char *shared = sharedBase();
-  unsigned base = sharedAddress(shared);
-  constexpr bool Direct = A::WT == 1; // to the rank that owns the row; else over Q, K and V
+  unsigned base = sharedAddress(sharedBase());
+  constexpr bool Direct = A::WT == 1; // to the rank that stores the row; else over Q, K and V
   if constexpr (Direct)
     clusterWait();
   else
     __syncthreads(); // all have read the ring
+  int row = wq * 64 + (threadIdx.x >> 5) % 4 * 16 + (threadIdx.x & 31) / 4;
+  unsigned to[2];
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    float total = state.sum[half], top = state.top[half] * (C::HasBias ? 0.6931471805599453f : scale); // as one of scores
-    total += __shfl_xor_sync(0xffffffffu, total, 1);
-    total += __shfl_xor_sync(0xffffffffu, total, 2);
-    int row = wq * 64 + (tid >> 5) % 4 * 16 + (lane >> 2) + half * 8, column = (lane & 3) * 2;
-    unsigned to = base + (wt * A::BQ + row) * A::LdO * 4;
+  for (int half = 0; half < 2; ++half, row += 8)
     if constexpr (Direct)
-      to = clusterAddress(base + A::ReceiveOffset + (rank * A::RowsOut + row % A::RowsOut) * A::LdO * 4, row / A::RowsOut);
-    auto store = [&](int at, float x, float y) {
-      if constexpr (Direct)
-        storeCluster2(to + at * 4, x, y);
-      else
-        storeShared2(to + at * 4, x, y);
-    };
-#pragma unroll
-    for (int j = 0; j < A::NV; ++j)
-      store(j * 8 + column, state.out[j][half * 2], state.out[j][half * 2 + 1]);
-    if (column == 0)
-      store(A::DVP, top, total);
-  }
-  const float *parts = reinterpret_cast<const float *>(shared);
-  constexpr int Slots = A::Split > 1 ? A::Split : A::WT;
-  int stride = A::BQ * A::LdO, skipped = rank * A::RowsOut;
+      to[half] = clusterAddress(base + A::ReceiveOffset + (rank * A::RowsOut + row % A::RowsOut) * A::LdO * 4, row / A::RowsOut);
+    else
+      to[half] = base + (wt * A::BQ + row) * A::LdO * 4;
+  state.storePart(C::HasBias ? 0.6931471805599453f : scale, [&](int half, int column, float x, float y) {
+    if constexpr (Direct)
+      storeCluster2(to[half] + column * 4, x, y);
+    else
+      storeShared2(to[half] + column * 4, x, y);
+  });
   if constexpr (!Direct)
     __syncthreads();
-  if constexpr (A::Split > 1) {
-    if constexpr (!Direct) {
-      clusterWait();
-      constexpr int Chunks = A::DVP / 4;
-#pragma unroll 1
-      for (int i = tid; i < A::BQ * Chunks; i += A::Threads) {
-        int r = i / Chunks, d = i % Chunks * 4;
-        float value[4], top, sum;
-        mergeParts<A, A::WT>(value, top, sum, parts + r * A::LdO, stride, d);
-        unsigned local = base + A::ReceiveOffset + ((rank * A::RowsOut + r % A::RowsOut) * A::LdO) * 4;
-        unsigned remote = clusterAddress(local, r / A::RowsOut);
-        storeCluster4(remote + d * 4, value[0], value[1], value[2], value[3]);
-        if (d == 0)
-          storeCluster4(remote + A::DVP * 4, top, sum, 0.f, 0.f);
-      }
-    }
-    clusterArrive();
-    clusterWait();
-    parts = reinterpret_cast<const float *>(shared + A::ReceiveOffset);
-    stride = A::RowsOut * A::LdO;
-  }
-  constexpr int V = C::V, PerRow = C::DV / V;
-#pragma unroll 1
-  for (int i = tid; i < A::RowsOut * PerRow; i += A::Threads) {
-    int r = i / PerRow, d = i % PerRow * V, row = row0 + skipped + r;
-    if (row >= A::Rows || skipped + r >= A::BQ)
-      continue;
-    float value[V], top, sum;
-    mergeParts<A, Slots>(value, top, sum, parts + r * A::LdO, stride, d);
-    float inverse = sum == 0.f ? 0.f : 1.f / sum; // no visible key: zeros
-#pragma unroll
-    for (int x = 0; x < V; ++x)
-      value[x] *= inverse;
-    epilogue(batch, row / A::Group, keyHead * A::Group + row % A::Group, d, value);
-  }
+  mergeRows<C, A, Direct>(sharedBase(), batch, keyHead, row0, rank, epilogue);
 }
 
 /// `scale` is positive.
@@ -462,7 +365,7 @@ __device__ __forceinline__ void wideAttention(const TensorMap &queries, const Te
   block = C::Causal ? block % Heads : block / A::TilesQ;
   int keyHead = block % C::HK, batch = block / C::HK;
   // The last row sees most keys.
-  int tiles = divUp(visibleKeys<C>(least(row0 + A::BQ, A::Rows) - 1), A::BT), slice = divUp(tiles, A::Split),
+  int tiles = divUp(most(0, visibleKeys<C>(least(row0 + A::BQ, A::Rows) - 1)), A::BT), slice = divUp(tiles, A::Split),
       first = rank * slice;
   TileCopier<C> copier{queries, keys, values, {sharedAddress(sharedBase())}, batch,
                        keyHead, row0, first,  least(slice, tiles - first)};
@@ -489,9 +392,9 @@ __device__ __forceinline__ void wideAttention(const TensorMap &queries, const Te
   if constexpr (C::Trigger == 2)
     launchDependents();
   if constexpr (A::Merges)
-    mergeRows<C>(state, scale, batch, keyHead, row0, wq, wt, rank, epilogue);
+    mergeResults<C>(state, scale, batch, keyHead, row0, wq, wt, rank, epilogue);
   else
-    storeRows<C>(state, batch, keyHead, warpRow, epilogue);
+    storeResults<C>(state, batch, keyHead, warpRow, epilogue);
 }
 
 } // namespace ogc
