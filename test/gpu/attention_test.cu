@@ -28,7 +28,7 @@ template <class Q, int Products_, int WQ_, int WT_, int BT_, int Stages_, int Sp
   enum {
     Products = Products_, B = Q::B, S = Q::S, T = Q::T, H = Q::H, HK = Q::HK, D = Q::D, DV = Q::DV, Causal = Q::Causal, VecQ = Q::Vec, VecK = Q::Vec, VecV = Q::Vec,
     QSb = Q::QSb, QSs = Q::QSs, QSh = Q::QSh, KSb = Q::KSb, KSt = Q::KSt, KSh = Q::KSh, VSb = Q::VSb, VSt = Q::VSt, VSh = Q::VSh,
-    HasBias = Q::Mask != 0, BiasSb = Q::BiasSb, BiasSh = Q::BiasSh, BiasSs = Q::BiasSs, BiasSt = Q::BiasSt,
+    HasBias = Q::Mask != 0, BiasSb = Q::BiasSb, BiasSh = Q::BiasSh, BiasSs = Q::BiasSs, BiasSt = Q::BiasSt, VecBias = Q::T % 2 ? 1 : 2,
     WQ = WQ_, WT = WT_, BT = BT_, Stages = Stages_, Split = Split_, V = V_, SharedBytes = 232448
   };
 };
@@ -91,7 +91,7 @@ template <class Q, int WQ_, int WT_, int V_, int Trigger_> struct MappedConfig :
   using BiasElement = typename Q::Element;
   enum {
     B = Q::B, S = Q::S, T = Q::T, H = Q::H, HK = Q::HK, D = Q::D, DV = Q::DV, Causal = Q::Causal,
-    HasBias = Q::Mask != 0, BiasSb = Q::BiasSb, BiasSh = Q::BiasSh, BiasSs = Q::BiasSs, BiasSt = Q::BiasSt,
+    HasBias = Q::Mask != 0, BiasSb = Q::BiasSb, BiasSh = Q::BiasSh, BiasSs = Q::BiasSs, BiasSt = Q::BiasSt, VecBias = Q::T % 2 ? 1 : 2,
     WQ = WQ_, WT = WT_, V = V_, Trigger = Trigger_, SharedBytes = 232448
   };
 };

@@ -167,7 +167,9 @@ LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
                      {"V", epilogue.lanes}});
     if (bias) {
       out.set("HasBias", 1);
-      setStrides(out, "BiasS", {"b", "h", "s", "t"}, stridesOf(*bias, shapeOf(op.getBias()), 4));
+      SmallVector<int64_t> strides = stridesOf(*bias, shapeOf(op.getBias()), 4);
+      setStrides(out, "BiasS", {"b", "h", "s", "t"}, strides);
+      out.set("VecBias", std::min(2, bias->vector(strides[3], ArrayRef(strides).take_front(3), {key[1]})));
     }
   };
   std::string none = "(const " + elementName(op.getQuery()) + " *)nullptr", biasPointer = bias ? bias->pointer() : none;
@@ -178,9 +180,11 @@ LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
                        isMappable(*k, key) && isMappable(*v, value);
   problem.hasBias = bias.has_value(), problem.isCausal = op.getCausal();
   problem.hasPositiveScale = op.getScale().convertToFloat() >= std::numeric_limits<float>::min();
-  if (problem.isMappable && !isDecode &&
-      (printMappedAttention(op, {&*q, &*k, &*v}, problem, name, biasPointer, setShared) ||
-       printWideAttention(op, {&*q, &*k, &*v}, problem, name, biasPointer, setShared)))
+  auto printMapped = [&] { return printMappedAttention(op, {&*q, &*k, &*v}, problem, name, biasPointer, setShared); };
+  auto printWide = [&] { return printWideAttention(op, {&*q, &*k, &*v}, problem, name, biasPointer, setShared); };
+  constexpr int64_t manyRows = 8192; // from which wgmma is faster for keys that both forms take
+  bool isWideFirst = problem.rows * problem.groups >= manyRows;
+  if (problem.isMappable && !isDecode && (isWideFirst ? printWide() || printMapped() : printMapped() || printWide()))
     return success();
   std::string form = isDecode ? "decode" : "attention";
   Config out(kernel.getSymName().str() + "_Config", isDecode ? "DecodeDefaults" : "AttentionDefaults",

@@ -31,6 +31,8 @@ void KernDialect::initialize() {
       >();
 }
 
+static RankedTensorType tensorType(Value v) { return cast<RankedTensorType>(v.getType()); }
+
 bool isAnchor(Operation *op) { return isa<MatmulOp, ConvOp, DepthwiseConvOp, AttentionOp, ProgramOp>(op); }
 
 bool isMergeOfStatistics(Operation *op) { return isa_and_nonnull<MergeStatisticsOp, MergeMeansOp>(op); }
@@ -42,14 +44,26 @@ Operation *findAnchor(Block &body) {
   return nullptr;
 }
 
+bool readsElements(int64_t rows, Type element) {
+  constexpr int64_t fewRows = 8; // up to which the CUDA target has a form for caches
+  return rows <= fewRows || element.getIntOrFloatBitWidth() > 16;
+}
+
+static bool readsElements(AttentionOp op) {
+  ArrayRef<int64_t> query = tensorType(op.getQuery()).getShape(), key = tensorType(op.getKey()).getShape();
+  return readsElements(query[1] * query[2] / key[2], tensorType(op.getQuery()).getElementType());
+}
+
 bool isPulledOperand(OpOperand &operand) {
   auto attention = dyn_cast<AttentionOp>(operand.getOwner());
   unsigned number = operand.getOperandNumber();
-  return attention && (number == 0 || number > (attention.getBias() ? 3u : 2u));
+  return attention && (number == 0 ? readsElements(attention) : number > (attention.getBias() ? 3u : 2u));
 }
 
 bool isStoredOperand(OpOperand &operand) {
-  return isa<AttentionOp>(operand.getOwner()) && (operand.getOperandNumber() == 1 || operand.getOperandNumber() == 2);
+  auto attention = dyn_cast<AttentionOp>(operand.getOwner());
+  unsigned number = operand.getOperandNumber();
+  return attention && (number == 1 || number == 2) && readsElements(attention);
 }
 
 bool dependsOn(Value value, Operation *op) {
@@ -72,8 +86,6 @@ bool dependsOn(Value value, Operation *op) {
 bool computesElementsOnce(Schedule schedule) { return schedule == Schedule::Pointwise; }
 
 namespace {
-
-RankedTensorType tensorType(Value v) { return cast<RankedTensorType>(v.getType()); }
 
 /// Checks that a value is a static tensor of the given rank; `what` names the operand in the message.
 LogicalResult checkStaticRank(Operation *op, StringRef what, Value v, int64_t rank) {

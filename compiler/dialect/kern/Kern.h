@@ -37,12 +37,16 @@ bool isMergeOfStatistics(mlir::Operation *op);
 /// The only anchor of a kernel body, or null when it has none.
 mlir::Operation *findAnchor(mlir::Block &body);
 
+/// True where attention reads query, keys and values by element: for few `rows` (queries of a key head), or an `element` of more
+/// than 16 bits. Else it copies boxes of them as they lie in memory, which gains more than a kernel that computes them costs.
+bool readsElements(int64_t rows, mlir::Type element);
+
 /// Operands of which an anchor's schedules ask for single elements, a few times each: values computed for it in its region may
-/// stand there. Those of attention but for the caches and the bias.
+/// stand there. The new rows of attention's caches, and its query where it reads elements.
 bool isPulledOperand(mlir::OpOperand &operand);
 
 /// Operands that may be converted from the element type that they are stored in while they are read: keys and values of
-/// attention.
+/// attention that reads elements.
 bool isStoredOperand(mlir::OpOperand &operand);
 
 /// True when `value` is computed from a result of `op` in the same block.

@@ -87,6 +87,15 @@ Value additiveBias(Node &n, Mask mask, Type type, int64_t batch, int64_t queries
   });
 }
 
+/// True when the mask as it is serves as a bias: floats for each key, and nothing else hides keys.
+bool isBias(const Mask &mask, int64_t batch, int64_t heads, int64_t queries, int64_t keys) {
+  if (!mask.mask || mask.valid || mask.dependsOnQuery() || !isAnchorElement(elementOf(mask.mask)))
+    return false;
+  ArrayRef<int64_t> shape = shapeOf(mask.mask);
+  auto fits = [&](int d, int64_t full) { return shape[d] == full || shape[d] == 1; };
+  return fits(0, batch) && fits(1, heads) && fits(2, queries) && shape[3] == keys;
+}
+
 /// Key or value with the past in front, [B, T, H, D]; adds the present [B, H, T, D] to the results when it is read.
 Value withPast(Node &n, int current, int past, int present, int64_t heads, SmallVectorImpl<Value> &presents) {
   Value v = headsInside(n, current, heads);
@@ -273,13 +282,19 @@ LogicalResult attention(Node &n) {
   bool anchorCausal = mask.causal && !decomposes && !mask.valid && queries + mask.offset == keys;
   mask.causal &= !anchorCausal;
   Type type = n.inElement(0).isF64() ? n.inElement(0) : Type(n.b.getF32Type());
-  Value bias = mask.isEmpty() ? Value() : additiveBias(n, mask, type, batch, queries, keys);
+  Value bias;
+  if (!decomposes && isBias(mask, batch, heads, queries, keys))
+    bias = mask.mask;
+  else if (!mask.isEmpty())
+    bias = additiveBias(n, mask, type, batch, queries, keys);
   Value acc, scores;
   if (decomposes) {
     acc = decomposedAttention(n, q, k, v, bias, scale, scores);
   } else {
     // What is written into both caches now is read from where it comes, so that attention does not wait for the caches.
-    CachedRows keyRows = readCache(n, 1, keyHeads), valueRows = readCache(n, 2, keyHeads);
+    CachedRows keyRows, valueRows;
+    if (kern::readsElements(queries * heads / keyHeads, elementOf(q)))
+      keyRows = readCache(n, 1, keyHeads), valueRows = readCache(n, 2, keyHeads);
     bool isCached = keyRows.cache && valueRows.cache && keyRows.position == valueRows.position && !n.has(4) && !n.has(5) &&
                     shapeOf(keyRows.rows)[1] == shapeOf(valueRows.rows)[1] && numElements(shapeOf(keyRows.rows)) > 0;
     if (isCached) {

@@ -33,7 +33,7 @@ kern.kernel @slices attributes {schedule = #kern.schedule<attention>} {
   kern.yield %acc : tensor<1x197x2x64xf32>
 }
 
-// CHECK: HasBias = 1, BiasSb = 0, BiasSh = 0, BiasSs = 24, BiasSt = 1
+// CHECK: HasBias = 1, BiasSb = 0, BiasSh = 0, BiasSs = 24, BiasSt = 1, VecBias = 2
 // CHECK: ogc::mappedAttention<shared_Config>(m0, m1, m2, p3, 0x1p-3f, shared_Epilogue{p4});
 kern.kernel @shared attributes {schedule = #kern.schedule<attention>} {
 ^bb0(%q: tensor<2x9x2x40xf16>, %k: tensor<2x24x1x40xf16>, %v: tensor<2x24x1x24xf16>, %bias: tensor<1x1x9x24xf32>):

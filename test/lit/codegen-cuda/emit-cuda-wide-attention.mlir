@@ -28,7 +28,8 @@ kern.kernel @encoder attributes {schedule = #kern.schedule<attention>} {
   kern.yield %acc : tensor<1x1500x6x64xf32>
 }
 
-// CHECK: HasBias = 1, BiasSb = 0, BiasSh = 0, BiasSs = 400, BiasSt = 1
+// Two biases at a time, where they lie at an even place.
+// CHECK: HasBias = 1, BiasSb = 0, BiasSh = 0, BiasSs = 400, BiasSt = 1, VecBias = 2
 // CHECK: ogc::wideAttention<shared_Config>(m0, m1, m2, p3, 0x1p-3f, shared_Epilogue{p4});
 kern.kernel @shared attributes {schedule = #kern.schedule<attention>} {
 ^bb0(%q: tensor<2x300x8x128xbf16>, %k: tensor<2x400x2x128xbf16>, %v: tensor<2x400x2x128xbf16>, %bias: tensor<1x1x300x400xf32>):
@@ -51,4 +52,18 @@ kern.kernel @negative attributes {schedule = #kern.schedule<attention>} {
 ^bb0(%q: tensor<1x300x2x64xf16>, %k: tensor<1x300x2x64xf16>, %v: tensor<1x300x2x64xf16>):
   %acc = kern.attention %q, %k, %v {scale = -0.125 : f32} : (tensor<1x300x2x64xf16>, tensor<1x300x2x64xf16>, tensor<1x300x2x64xf16>) -> tensor<1x300x2x64xf32>
   kern.yield %acc : tensor<1x300x2x64xf32>
+}
+
+// Keys that both forms take, of so many rows that groups of four warps are faster; with fewer rows they are not.
+// CHECK: ogc::wideAttention<many_Config>
+// CHECK: ogc::mappedAttention<fewer_Config>
+kern.kernel @many attributes {schedule = #kern.schedule<attention>} {
+^bb0(%q: tensor<8x128x12x64xf16>, %k: tensor<8x128x12x64xf16>, %v: tensor<8x128x12x64xf16>):
+  %acc = kern.attention %q, %k, %v {scale = 0.125 : f32} : (tensor<8x128x12x64xf16>, tensor<8x128x12x64xf16>, tensor<8x128x12x64xf16>) -> tensor<8x128x12x64xf32>
+  kern.yield %acc : tensor<8x128x12x64xf32>
+}
+kern.kernel @fewer attributes {schedule = #kern.schedule<attention>} {
+^bb0(%q: tensor<4x128x12x64xf16>, %k: tensor<4x128x12x64xf16>, %v: tensor<4x128x12x64xf16>):
+  %acc = kern.attention %q, %k, %v {scale = 0.125 : f32} : (tensor<4x128x12x64xf16>, tensor<4x128x12x64xf16>, tensor<4x128x12x64xf16>) -> tensor<4x128x12x64xf32>
+  kern.yield %acc : tensor<4x128x12x64xf32>
 }

@@ -54,3 +54,54 @@ func.func @step(%x: tensor<1x1x16xf16>, %w: tensor<1x16x16xf16>, %k: tensor<1x1x
   %y = kern.attention %q, %keys, %vc rows %nk, %v at %pos {scale = 1.0 : f32} : (tensor<1x1x2x8xf16>, tensor<1x8x2x8xf16>, tensor<1x8x2x8xf16>, tensor<1x1x2x8xf16>, tensor<1x1x2x8xf16>, tensor<1xi64>) -> tensor<1x1x2x8xf32>
   return %y, %nk, %angles : tensor<1x1x2x8xf32>, tensor<1x1x2x8xf16>, tensor<8xf16>
 }
+
+// -----
+
+// More than eight rows in 16 bits come as boxes: query and keys are computed and converted by kernels of their own. Rows of a key
+// head count: four queries of three heads are twelve.
+// CHECK-LABEL: func @rows
+// CHECK: %[[Q:.*]] = kern.region(%arg0) {{.*}}schedule<pointwise>
+// CHECK: %[[K:.*]] = kern.region(%arg1) {{.*}}schedule<pointwise>
+// CHECK: kern.region({{.*}}%[[Q]]{{.*}}%[[K]]{{.*}}) attributes {schedule = #kern.schedule<attention>}
+// In f32 there are no boxes, and for eight rows it does not pay.
+// CHECK-LABEL: func @wide
+// CHECK-NOT: schedule<pointwise>
+// CHECK-LABEL: func @few
+// CHECK-NOT: schedule<pointwise>
+#id = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
+func.func @rows(%x: tensor<1x4x3x8xf16>, %c: tensor<1x20x1x8xf32>) -> tensor<1x4x3x8xf32> {
+  %eq = tensor.empty() : tensor<1x4x3x8xf16>
+  %q = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%x : tensor<1x4x3x8xf16>) outs(%eq : tensor<1x4x3x8xf16>) {
+  ^bb0(%i: f16, %o: f16):
+    %s = arith.negf %i : f16
+    linalg.yield %s : f16
+  } -> tensor<1x4x3x8xf16>
+  %ek = tensor.empty() : tensor<1x20x1x8xf16>
+  %k = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%c : tensor<1x20x1x8xf32>) outs(%ek : tensor<1x20x1x8xf16>) {
+  ^bb0(%i: f32, %o: f16):
+    %s = arith.truncf %i : f32 to f16
+    linalg.yield %s : f16
+  } -> tensor<1x20x1x8xf16>
+  %y = kern.attention %q, %k, %k {scale = 1.0 : f32} : (tensor<1x4x3x8xf16>, tensor<1x20x1x8xf16>, tensor<1x20x1x8xf16>) -> tensor<1x4x3x8xf32>
+  return %y : tensor<1x4x3x8xf32>
+}
+func.func @wide(%x: tensor<1x4x3x8xf32>, %c: tensor<1x20x1x8xf32>) -> tensor<1x4x3x8xf32> {
+  %eq = tensor.empty() : tensor<1x4x3x8xf32>
+  %q = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%x : tensor<1x4x3x8xf32>) outs(%eq : tensor<1x4x3x8xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %s = arith.negf %i : f32
+    linalg.yield %s : f32
+  } -> tensor<1x4x3x8xf32>
+  %y = kern.attention %q, %c, %c {scale = 1.0 : f32} : (tensor<1x4x3x8xf32>, tensor<1x20x1x8xf32>, tensor<1x20x1x8xf32>) -> tensor<1x4x3x8xf32>
+  return %y : tensor<1x4x3x8xf32>
+}
+func.func @few(%x: tensor<1x4x2x8xf16>, %c: tensor<1x20x1x8xf16>) -> tensor<1x4x2x8xf32> {
+  %eq = tensor.empty() : tensor<1x4x2x8xf16>
+  %q = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%x : tensor<1x4x2x8xf16>) outs(%eq : tensor<1x4x2x8xf16>) {
+  ^bb0(%i: f16, %o: f16):
+    %s = arith.negf %i : f16
+    linalg.yield %s : f16
+  } -> tensor<1x4x2x8xf16>
+  %y = kern.attention %q, %c, %c {scale = 1.0 : f32} : (tensor<1x4x2x8xf16>, tensor<1x20x1x8xf16>, tensor<1x20x1x8xf16>) -> tensor<1x4x2x8xf32>
+  return %y : tensor<1x4x2x8xf32>
+}

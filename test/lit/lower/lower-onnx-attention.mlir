@@ -12,6 +12,21 @@ func.func @heads_outside(%q: tensor<2x4x5x8xf16>, %k: tensor<2x2x7x8xf16>, %v: t
   return %0 : tensor<2x4x5x6xf16>
 }
 
+// A mask of floats for each key is the bias as it is, in its own type; a shorter one is padded.
+// CHECK-LABEL: func @floats
+// CHECK-NOT: linalg.generic
+// CHECK: kern.attention {{.*}} bias %{{.*}} {{{.*}}} : (tensor<2x5x2x8xf16>, tensor<2x7x2x8xf16>, tensor<2x7x2x8xf16>, tensor<1x2x5x7xf16>)
+// CHECK-LABEL: func @fewer_floats
+// CHECK: kern.attention {{.*}} bias %{{.*}} {{{.*}}} : ({{.*}}, tensor<1x2x5x7xf32>)
+func.func @floats(%q: tensor<2x2x5x8xf16>, %k: tensor<2x2x7x8xf16>, %m: tensor<2x5x7xf16>) -> tensor<2x2x5x8xf16> {
+  %0 = "onnx.Attention"(%q, %k, %k, %m) : (tensor<2x2x5x8xf16>, tensor<2x2x7x8xf16>, tensor<2x2x7x8xf16>, tensor<2x5x7xf16>) -> tensor<2x2x5x8xf16>
+  return %0 : tensor<2x2x5x8xf16>
+}
+func.func @fewer_floats(%q: tensor<2x2x5x8xf16>, %k: tensor<2x2x7x8xf16>, %m: tensor<2x5x6xf16>) -> tensor<2x2x5x8xf16> {
+  %0 = "onnx.Attention"(%q, %k, %k, %m) : (tensor<2x2x5x8xf16>, tensor<2x2x7x8xf16>, tensor<2x2x7x8xf16>, tensor<2x5x6xf16>) -> tensor<2x2x5x8xf16>
+  return %0 : tensor<2x2x5x8xf16>
+}
+
 // [B, S, H * D] needs only reshapes, and a causal mask over equal lengths is the anchor's own.
 // CHECK-LABEL: func @heads_inside
 // CHECK-NOT: linalg.transpose

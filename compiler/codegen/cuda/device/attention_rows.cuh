@@ -23,6 +23,7 @@ struct AttentionDefaults {
     BiasSh = 0,
     BiasSs = 0,
     BiasSt = 0,
+    VecBias = 1,
     Causal = 0,
     PulledQuery = 0,
     NewRows = 0,
@@ -81,8 +82,12 @@ __device__ __forceinline__ float inverseOf(float sum) { return sum == 0.f ? 0.f 
 /// `A`: the form's shape.
 template <class C, class A> struct ScoreBias {
   using E = typename C::BiasElement;
-  enum { Halves = C::BiasSs == 0 && (A::Group == 1 || C::BiasSh == 0) ? 1 : 2 };
-  E value[C::HasBias ? A::NF : 1][2 * Halves];
+  enum { Halves = C::BiasSs == 0 && (A::Group == 1 || C::BiasSh == 0) ? 1 : 2, Vec = C::VecBias };
+  static_assert(Vec == 1 || Vec == 2, "a thread has two neighbours at a time");
+  struct alignas(Vec * sizeof(E)) Vector {
+    E x[Vec];
+  };
+  Vector value[C::HasBias ? A::NF : 1][Halves][2 / Vec];
 
   __device__ __forceinline__ void load(const E *bias, int batch, int keyHead, int row0, int key0, int lane) {
     if constexpr (C::HasBias)
@@ -94,13 +99,15 @@ template <class C, class A> struct ScoreBias {
 #pragma unroll
         for (int j = 0; j < A::NF; ++j)
 #pragma unroll
-          for (int q = 0; q < 2; ++q)
-            value[j][half * 2 + q] = at[(long long)C::BiasSt * least(key0 + j * 8 + (lane & 3) * 2 + q, A::Keys - 1)];
+          for (int i = 0; i < 2 / Vec; ++i) {
+            int key = least(key0 + j * 8 + (lane & 3) * 2 + i, A::Keys - Vec);
+            value[j][half][i] = *reinterpret_cast<const Vector *>(at + (long long)C::BiasSt * key);
+          }
       }
   }
   __device__ __forceinline__ float at(int j, int half, int q) const {
     if constexpr (C::HasBias)
-      return toFloat(value[j][(Halves == 2 ? half * 2 : 0) + q]);
+      return toFloat(value[j][Halves == 2 ? half : 0][q / Vec].x[q % Vec]);
     else
       return 0.f;
   }
