@@ -136,7 +136,8 @@ def inputs_of(form, position, seed=0):
 FORMS = {"exporter": Form(), "stacked": Form(stacked=True, capacity=33), "batch": Form(batch=2), "scatter elements": Form(write="scatter_elements"),
          "pairs": Form(rotation="pairs"), "part": Form(rotation="part"), "plain": Form(rotation="none", heads=2), "presents": Form(present=True),
          "wide heads": Form(size=64, heads=8, capacity=300), "odd heads": Form(size=20, heads=3, key_heads=1, capacity=37),
-         "several rows": Form(write="tensor_scatter", rows=5, batch=2), "many rows": Form(write="tensor_scatter", rows=24, present=True)}
+         "several rows": Form(write="tensor_scatter", rows=5, batch=2), "many rows": Form(write="tensor_scatter", rows=24, present=True),
+         "prompt": Form(write="tensor_scatter", rows=40, heads=8, size=64, capacity=600), "long prompt": Form(write="tensor_scatter", rows=300, size=32, capacity=301)}
 
 
 @pytest.mark.parametrize("precision, tolerance", [("fp32", 2e-5), ("fp16", 2e-2)])

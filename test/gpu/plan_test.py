@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "test/e2e"))
 
 import harness  # noqa: E402
+import test_cached_attention  # noqa: E402
 import test_state  # noqa: E402
 
 MODELS = "resnet50,mobilenet_v3_large,vit_b_16,bert_base,gpt2"
@@ -75,6 +76,34 @@ def check_states(ogc, folder, options):
     return right
 
 
+# Attention of (batch, heads, key heads, queries, keys, head size, size of values), shape of its mask or None, is causal: each form of the templates, with
+# sizes that are no multiples of tiles.
+ATTENTION = [((1, 4, 2, 50, 300, 64, 64), None, 0), ((2, 4, 4, 200, 200, 64, 64), (1, 4, 200, 200), 0), ((1, 4, 4, 300, 301, 40, 40), (300, 301), 0),
+             ((2, 4, 4, 300, 300, 32, 48), (2, 1, 1, 300), 0), ((11, 12, 12, 64, 128, 64, 64), (11, 1, 1, 128), 0), ((12, 12, 12, 64, 130, 40, 40), None, 1)]
+
+
+def attention_models():
+    """Name and model of every form of attention: with rotation and caches, and alone."""
+    for name, form in test_cached_attention.FORMS.items():
+        yield f"cached attention, {name}", test_cached_attention.model(form)
+    for (b, h, hk, s, t, d, dv), mask, causal in ATTENTION:
+        shapes = [(b, h, s, d), (b, hk, t, d), (b, hk, t, dv), *([mask] if mask else [])]
+        model, _ = harness.single_node("Attention", [np.zeros(shape, np.float32) for shape in shapes], {"is_causal": causal}, opset=23)
+        yield f"attention of {b}x{h}x{s}x{d}, {t} keys, mask {mask}", model
+
+
+def check_attention(ogc, folder, name, model, options):
+    """16 bits on the device equal the cpu target, and themselves in each replay."""
+    import onnx
+
+    for precision in ("fp16", "bf16"):
+        path = folder / f"{name}-{precision}"
+        onnx.save(model, f"{path}.onnx")
+        ogc("compile", f"{path}.onnx", "-o", f"{path}.ogc", "--target", options.target, "--precision", precision)
+        ogc.verify(f"{path}.ogc", "--replays", 20, "--poison", device=options.device)
+    return True
+
+
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", default=MODELS)
@@ -118,6 +147,7 @@ def main():
 
     with concurrent.futures.ThreadPoolExecutor(1 if options.times else max(1, (os.cpu_count() or 4) // 3)) as pool:
         list(pool.map(check_all, models))
+        list(pool.map(lambda case: guarded(case[0], lambda: check_attention(ogc, folder, *case, options)), attention_models()))
     guarded("states", lambda: check_states(ogc, folder, options))
     failed = [name for name, right in results.items() if not right]
     print(f"{time.time() - begin:.0f} s: {len(results) - len(failed)} passed, {len(failed)} failed {failed}, {len(left_out)} left out for lack of time {left_out}")
