@@ -34,6 +34,8 @@ public:
     return llvm::Error::success();
   }
   ~OutputFile() {
+    if (stream_)
+      flush(); // a stream that is destroyed with an error ends the program
     stream_.reset();
     if (file_)
       llvm::consumeError(file_->discard());

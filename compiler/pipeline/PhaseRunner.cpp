@@ -60,11 +60,21 @@ LogicalResult PhaseRunner::runStep(Phase phase, llvm::function_ref<LogicalResult
 
 LogicalResult PhaseRunner::writeIr(ModuleOp module, llvm::StringRef path) {
   std::error_code error;
+  auto fail = [&] {
+    return emitError(UnknownLoc::get(module.getContext())) << "cannot write '" << path << "': " << error.message();
+  };
   llvm::ToolOutputFile file(path, error, llvm::sys::fs::OF_Text);
   if (error)
-    return emitError(UnknownLoc::get(module.getContext())) << "cannot write '" << path << "': " << error.message();
+    return fail();
   module.print(file.os(), printingFlags());
   file.os() << "\n";
+  if (path != "-") { // of standard output the program itself says so at its end
+    file.os().flush();
+    error = file.os().error();
+    file.os().clear_error(); // a stream that is destroyed with an error ends the program
+  }
+  if (error)
+    return fail(); // the file goes away
   file.keep();
   return success();
 }

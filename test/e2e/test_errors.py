@@ -1,7 +1,9 @@
 """What cannot be done is refused: one line of reason, exit code 1 (2 for usage), nothing left behind."""
 import os
 import re
+import resource
 import shutil
+import signal
 import subprocess
 
 import numpy as np
@@ -262,6 +264,29 @@ def test_every_truncation_is_refused(ogc, bundle, tmp_path):
 def test_bundle_for_another_device(ogc, model, tmp_path):
     only_gpu = ogc.compile(model, tmp_path / "gpu.ogc", "x=2x4", target="sm_90")
     refused(lambda: ogc.run(only_gpu, {"x": np.zeros((2, 4), np.float32)}), "cpu")
+
+
+def with_small_files(most, *command):
+    """Runs a command that cannot write files of more than `most` bytes, as on a disk that is full."""
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, preexec_fn=limit, restore_signals=False)
+
+
+@pytest.mark.parametrize("most, options, name", [
+    (1024, ["--stop-after", "lower", "-o", "ir.mlir"], "ir.mlir"), (1024, ["--dump-dir", "dump", "-o", "m.ogc"], "dump/1-import.mlir"),
+    (1 << 19, ["-o", "m.ogc"], "m.ogc"), (1 << 19, ["--weights", "external", "-o", "m.ogc"], "m.ogc")], ids=["ir", "dump", "bundle", "weights"])
+def test_full_disk(ogc, tmp_path, most, options, name):
+    """One line that names the file, and nothing half written."""
+    nodes = [helper.make_node("MatMul", ["v0", "w"], ["v1"])] + [helper.make_node("Tanh", [f"v{i}"], [f"v{i + 1}"]) for i in range(1, 16)]
+    weight = np.random.default_rng(0).standard_normal((512, 512)).astype(np.float32)
+    onnx.save(harness.make_model(nodes, {"v0": (F32, (4, 512))}, {"v16": (F32, (4, 512))}, {"w": weight}), tmp_path / "m.onnx")
+    words = [str(tmp_path / word) if word in ("ir.mlir", "m.ogc", "dump") else word for word in options]
+    done = with_small_files(most, ogc.program, "compile", tmp_path / "m.onnx", "--target", "cpu", *words)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith(f"error: cannot write '{tmp_path / name}': File too large"), done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == (["dump", "m.onnx"] if "dump" in options else ["m.onnx"])
 
 
 @pytest.mark.skipif(shutil.which("nvidia-smi") is not None, reason="there is a GPU")

@@ -125,12 +125,17 @@ static void compilePrograms(std::vector<Program> &programs, const Nvrtc &nvrtc, 
 static void dump(const Program &program, const std::string &folder) {
   std::error_code error = llvm::sys::fs::create_directories(folder);
   std::string path = folder + "/" + program.name + ".cu";
-  llvm::raw_fd_ostream os(path, error);
-  if (error) {
-    llvm::errs() << "warning: " << path << ": " << error.message() << "\n";
-    return;
+  {
+    llvm::raw_fd_ostream os(path, error);
+    if (!error) {
+      os << program.source;
+      os.close();
+      error = os.error();
+      os.clear_error(); // a stream that is destroyed with an error ends the program
+    }
   }
-  os << program.source;
+  if (error)
+    llvm::errs() << "warning: " << path << ": " << error.message() << "\n";
 }
 
 /// Reports NVRTC's log: each error at the kernel whose text it names (kernels are files to NVRTC), the others, such as errors
