@@ -116,13 +116,13 @@ void dropUnusedConstants(func::FuncOp function) {
 }
 
 void importGraph(func::FuncOp function, std::shared_ptr<const ::onnx::ModelProto> model, StringRef folder,
-                 ArrayRef<std::string> givenValues, Problems &problems) {
+                 const ImportOptions &options, Problems &problems) {
   const ::onnx::GraphProto &graph = model->graph();
-  ExternalData external(folder);
+  ExternalData external(folder, options.outputs);
   GraphImporter importer(model, external, problems);
   Scope scope;
   OpBuilder builder = OpBuilder::atBlockEnd(function.addEntryBlock());
-  importGivenValues(builder, graph, givenValues, scope, problems);
+  importGivenValues(builder, graph, options.values, scope, problems);
   const llvm::StringSet<> given = scope.names();
   importInputs(function, graph, scope, problems);
   importer.importInitializers(builder, graph, scope, given);
@@ -161,7 +161,7 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, StringRef path, const Im
   auto function = func::FuncOp::create(builder, loc, options.functionName, builder.getFunctionType({}, {}));
   Problems problems;
   std::string folder = options.dataFolder.empty() ? llvm::sys::path::parent_path(path).str() : options.dataFolder;
-  importGraph(function, std::move(model), folder, options.values, problems);
+  importGraph(function, std::move(model), folder, options, problems);
   for (const std::string &problem : problems.list())
     mlir::emitError(loc) << problem;
   if (!problems.empty())

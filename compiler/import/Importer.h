@@ -18,6 +18,8 @@ struct ImportOptions {
   /// Values of inputs, "NAME=VALUE" as `parseInputValue` reads them. Such an input is a constant: the function has no argument
   /// for it, and an initializer of its name does not count.
   std::vector<std::string> values;
+  /// Files that are going to be written: a model that has its data there is refused.
+  std::vector<std::string> outputs;
 };
 
 /// Reads a model file into a module of the onnx dialect with one function: an argument for each model input, the newest form of

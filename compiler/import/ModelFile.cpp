@@ -87,6 +87,8 @@ ExternalData::File ExternalData::open(const std::string &location, std::string &
     }
     if (location.empty() || leaves) {
       entry.reason = "external data location '" + location + "' is outside the model's folder";
+    } else if (llvm::any_of(outputs, [&](const std::string &output) { return llvm::sys::fs::equivalent(path, output); })) {
+      entry.reason = "external data file '" + path.str().str() + "' cannot be read: it is the output";
     } else if (MappedFile file = mapFile(path)) {
       entry.file = std::move(*file);
     } else {

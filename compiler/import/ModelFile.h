@@ -16,8 +16,10 @@ std::shared_ptr<const ::onnx::ModelProto> readModelFile(llvm::StringRef path, st
 /// Maps the files that hold external tensor data, each once.
 class ExternalData {
 public:
-  /// `folder`: where locations are relative to, and which they may not leave.
-  explicit ExternalData(llvm::StringRef folder) : folder(folder.empty() ? "." : folder.str()) {}
+  /// `folder`: where locations are relative to, and which they may not leave. `outputs`: files that are going to be written,
+  /// which may not hold any.
+  ExternalData(llvm::StringRef folder, llvm::ArrayRef<std::string> outputs)
+      : folder(folder.empty() ? "." : folder.str()), outputs(outputs) {}
 
   /// The bytes of a tensor with external data; `expectedBytes` is its size by type and shape.
   mlir::FailureOr<onnx::TensorBytes> read(const ::onnx::TensorProto &tensor, int64_t expectedBytes, std::string &reason);
@@ -27,6 +29,7 @@ private:
   File open(const std::string &location, std::string &reason);
 
   std::string folder;
+  llvm::ArrayRef<std::string> outputs;
   struct Entry {
     File file;
     std::string reason; ///< why `file` is null

@@ -50,6 +50,16 @@ LogicalResult checkOutput(MLIRContext &context, llvm::StringRef path, llvm::Stri
   return success();
 }
 
+/// The files that a compilation writes, but for dumps.
+std::vector<std::string> outputsOf(const CompileOptions &options) {
+  std::vector<std::string> files;
+  if (!options.outputPath.empty())
+    files.push_back(options.outputPath);
+  if (options.weights == "external" && !options.stopAfter)
+    files.push_back(options.outputPath + ".weights");
+  return files;
+}
+
 /// One line a graph: what a person wants to know of a finished compilation.
 void printSummary(ModuleOp module, llvm::StringRef path) {
   uint64_t fileBytes = 0;
@@ -105,6 +115,7 @@ static LogicalResult runPhases(MLIRContext &context, const CompileOptions &optio
   if (failed(runner.runStep(Phase::Import, [&] {
         ImportOptions import;
         import.values = options.values;
+        import.outputs = outputsOf(options);
         module = importModel(context, options.modelPath, import);
         return success(static_cast<bool>(module));
       })))
@@ -141,9 +152,11 @@ LogicalResult compile(MLIRContext &context, const CompileOptions &given) {
     llvm::sys::path::replace_extension(path, ".ogc");
     options.outputPath = path.str();
   }
-  if (failed(checkTargets(context, options)) || failed(checkTuning(context, options)) ||
-      (!options.outputPath.empty() && failed(checkOutput(context, options.outputPath, options.modelPath))))
+  if (failed(checkTargets(context, options)) || failed(checkTuning(context, options)))
     return failure();
+  for (const std::string &output : outputsOf(options))
+    if (failed(checkOutput(context, output, options.modelPath)))
+      return failure();
 
   llvm::Expected<std::vector<std::string>> shapes = readShapeFiles(options.shapes);
   if (!shapes)

@@ -266,6 +266,23 @@ def test_bundle_for_another_device(ogc, model, tmp_path):
     refused(lambda: ogc.run(only_gpu, {"x": np.zeros((2, 4), np.float32)}), "cpu")
 
 
+def test_outputs_are_no_inputs(ogc, model, tmp_path):
+    """Whatever a command reads is still there after it."""
+    onnx.save(small_model(), tmp_path / "e.onnx", save_as_external_data=True, location="e.bin", size_threshold=0)
+    shutil.copy(model, tmp_path / "b.weights")
+    bundle = ogc.compile(model, tmp_path / "m.ogc", "n=2")
+    os.link(tmp_path / "e.bin", tmp_path / "link")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    sizes = ["--shapes", "n=2", "--target", "cpu"]
+    for name in ("e.bin", "link"):
+        refused(lambda name=name: ogc("compile", tmp_path / "e.onnx", "-o", tmp_path / name, *sizes), "e.bin' cannot be read: it is the output")
+    refused(lambda: ogc("compile", tmp_path / "e.onnx", "-o", tmp_path / "e.bin", "--stop-after", "lower", *sizes), "e.bin' cannot be read: it is the output")
+    refused(lambda: ogc("compile", tmp_path / "b.weights", "-o", tmp_path / "b", "--weights", "external", *sizes), "b.weights': it is the model")
+    refused(lambda: ogc("refit", bundle, "--weights", tmp_path / "e.onnx", "-o", tmp_path / "e.bin"), "e.bin' cannot be read: it is the output")
+    refused(lambda: ogc("inspect", bundle, "--html", bundle), "m.ogc': it is the bundle")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def with_small_files(most, *command):
     """Runs a command that cannot write files of more than `most` bytes, as on a disk that is full."""
     def limit():

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 namespace ogc::tools {
@@ -31,6 +32,9 @@ Status inspect(const InspectOptions &options, const CommandHooks &hooks) {
   Result<std::shared_ptr<const format::Bundle>> bundle = format::Bundle::open(options.bundle);
   if (!bundle.ok())
     return bundle.status();
+  std::error_code error; // of a page that does not exist yet
+  if (!options.html.empty() && std::filesystem::equivalent(options.html, options.bundle, error))
+    return Status(Code::InvalidArgument, "cannot write '" + options.html + "': it is the bundle");
   if (!options.html.empty())
     return writeText(options.html, format::dumpHtml(*bundle.value()));
   std::string text = options.json  ? format::dumpJson(*bundle.value())
