@@ -1,5 +1,5 @@
 //===- Examine.cpp - what a model is like, without its code ---------------===//
-#include "compiler/dialect/cg/Cg.h"
+#include "compiler/bundle/ManifestBuilder.h"
 #include "compiler/import/Importer.h"
 #include "compiler/pipeline/Compiler.h"
 #include "compiler/pipeline/Padding.h"
@@ -22,26 +22,12 @@ OwningOpRef<ModuleOp> import(MLIRContext &context, const CompileOptions &options
   return importModel(context, options.modelPath, import);
 }
 
-int64_t bytesOf(ArrayAttr bindings) {
-  int64_t bytes = 0;
-  for (auto binding : bindings.getAsRange<cg::BindingAttr>())
-    bytes = std::max(bytes, binding.getOffsetBytes() + binding.getSizeBytes());
-  return format::alignUp(bytes);
-}
-
 void addMemory(ModuleOp module, ModelFacts &facts) {
-  int64_t inputs = 0, outputs = 0, scratch = 0;
-  for (auto graph : module.getOps<cg::GraphOp>()) {
-    inputs = std::max(inputs, bytesOf(graph.getInputs()));
-    outputs = std::max(outputs, bytesOf(graph.getOutputs()));
-    scratch = std::max<int64_t>(scratch, format::alignUp(graph.getScratchBytes()));
-  }
-  facts.contextBytes = inputs + outputs + scratch;
-  for (auto weight : module.getOps<cg::WeightOp>()) {
-    auto type = cast<ShapedType>(weight.getValue().getType());
-    int64_t bytes = type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
-    facts.weightsBytes = std::max(facts.weightsBytes, static_cast<int64_t>(weight.getOffsetBytes()) + bytes);
-  }
+  bundle::SectionSizes sizes = bundle::sectionSizes(module);
+  facts.weightsBytes = static_cast<int64_t>(sizes.of(cg::Section::Weights));
+  facts.contextBytes = 0;
+  for (cg::Section section : {cg::Section::State, cg::Section::Inputs, cg::Section::Outputs, cg::Section::Scratch})
+    facts.contextBytes += static_cast<int64_t>(format::alignUp(sizes.of(section)));
 }
 
 } // namespace

@@ -313,6 +313,17 @@ def test_plan_of_a_trace(ogc, tmp_path):
     assert "exact sizes, padding is not safe" in exact and "batch=1,3,4" in "".join(re.findall(r"--shapes '(.*)'", exact)) and "regret: 0.0 %" in exact
 
 
+def test_plan_counts_states_once(ogc, tmp_path):
+    """A state is neither an input nor an output: its 4 MB are counted once."""
+    nodes = [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Neg", ["s"], ["s_next"])]
+    state = (TensorProto.FLOAT, (2**20,))
+    onnx.save(harness.make_model(nodes, {"x": (TensorProto.FLOAT, ("batch", 4)), "s": state}, {"y": (TensorProto.FLOAT, ("batch", 4)), "s_next": state}), tmp_path / "m.onnx")
+    trace = ("--trace", trace_of(tmp_path, "batch\n1\n2\n"))
+    assert "buffers 8.4," in ogc("plan", tmp_path / "m.onnx", *trace)
+    assert "buffers 4.2," in ogc("plan", tmp_path / "m.onnx", *trace, "--state", "s=s_next")
+    refused(lambda: ogc("plan", tmp_path / "m.onnx", *trace, "--state", "s=z"), "'z'")
+
+
 def trace_of(tmp_path, text):
     (tmp_path / "other.csv").write_text(text)
     return tmp_path / "other.csv"

@@ -123,6 +123,7 @@ void addPlanCommand(CLI::App &app, int &exitCode) {
   command->add_option("model", options->compile.modelPath, "the ONNX file")->required();
   command->add_option("--trace", options->trace, "CSV: a line of named dimensions (and 'count'), then a line a call")->required();
   command->add_option("--value", options->compile.values, "value of an input, as for 'compile'");
+  command->add_option("--state", options->compile.states, "INPUT=OUTPUT that are one state, as for 'compile'");
   command->add_option("--memory", options->memory, "device memory for weights, buffers and graphs: 2GiB")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true));
   command->add_option("--max-graphs", options->limits.buckets, "most graphs")
