@@ -84,3 +84,15 @@ def test_edges_of_gemm_nodes_are_full(ogc, tmp_path):
     (facts,) = ogc.inspect(bundle)["graphs"]
     assert facts["nodes"]["gemm"] == facts["nodes"]["total"] == 3
     assert facts["edges"] == {"full": 2, "programmatic": 0}
+
+
+@pytest.mark.parametrize("x, w", [((1, 24), (24, 72)), ((2, 24), (24, 72)), ((2, 1, 40), (40, 90)), ((4, 1, 24), (24, 72)), ((3, 2, 24), (24, 24)), ((1, 64), (64, 1)),
+                                  ((24,), (24, 7)), ((2, 100), (100, 130)), ((2, 3, 1, 16), (16, 40)), ((5, 24), (24, 72))], ids=str)
+def test_bits_do_not_depend_on_constants(ogc, tmp_path, x, w):
+    """Weights that are packed, since they are constants, are summed in the order of those that are not."""
+    inputs, bits = [RNG.standard_normal(shape).astype(np.float32) for shape in (x, w)], []
+    for constants in ((), (1,), (0, 1)):
+        model, fed = harness.single_node("MatMul", inputs, constants=constants)
+        onnx.save(model, tmp_path / "m.onnx")
+        bits.append(ogc.run(ogc.compile(tmp_path / "m.onnx", tmp_path / "m.ogc"), fed)["y0"].tobytes())
+    assert bits[1:] == bits[:1] * 2

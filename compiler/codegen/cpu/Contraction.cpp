@@ -15,6 +15,7 @@ namespace ogc::codegen {
 MicroTile MicroTile::choose(const CpuTarget &target, int64_t rows, int64_t columns) {
   MicroTile tile;
   tile.lanes = target.lanes;
+  tile.sums = rows <= 1 ? 4 : rows == 2 ? 2 : 1; // a tile of few vectors would wait for each of its additions
   int64_t widest = target.registers >= 32 ? 4 : 2;
   tile.vectors = std::max<int64_t>(1, std::min(widest, columns / target.lanes));
   while (columns % tile.columns() != 0)
@@ -69,13 +70,10 @@ SmallVector<Value> emitSteps(KernelFunction &kernel, const MicroTile &tile, Arra
   int64_t unroll = steps % 4 == 0 ? 4 : steps % 2 == 0 ? 2 : 1;
   if (tile.rows * tile.vectors >= 20)
     unroll = std::min<int64_t>(unroll, 2);
-  // A tile of one or two vectors would wait for each of its additions: unrolled steps have sums of their own.
-  bool isTiny = tile.rows * tile.vectors <= 2;
-  if (isTiny && steps % 8 == 0)
-    unroll = 8;
+  int64_t sets = std::min(unroll, tile.sums);
   size_t size = accumulators.size();
   SmallVector<Value> sums(accumulators);
-  for (int64_t set = 1; isTiny && set < unroll; ++set)
+  for (int64_t set = 1; set < sets; ++set)
     llvm::append_range(sums, zeroTile(kernel, tile));
   auto loop =
       scf::ForOp::create(kernel.builder, kernel.loc, kernel.constant(0), kernel.constant(steps), kernel.constant(unroll), sums);
@@ -83,7 +81,7 @@ SmallVector<Value> emitSteps(KernelFunction &kernel, const MicroTile &tile, Arra
   kernel.builder.setInsertionPointToStart(loop.getBody());
   SmallVector<Value> current(loop.getRegionIterArgs().begin(), loop.getRegionIterArgs().end());
   for (int64_t offset = 0; offset < unroll; ++offset)
-    emitStep(kernel, tile, MutableArrayRef(current).slice(isTiny ? offset * size : 0, size), rows, panel, loop.getInductionVar(),
+    emitStep(kernel, tile, MutableArrayRef(current).slice(offset % sets * size, size), rows, panel, loop.getInductionVar(),
              offset);
   scf::YieldOp::create(kernel.builder, kernel.loc, current);
   kernel.builder.setInsertionPointAfter(loop);

@@ -14,6 +14,9 @@ namespace ogc::codegen {
 
 struct MicroTile {
   int64_t rows, vectors, lanes;
+  /// Of each element, over interleaved steps of K (as far as their number is a multiple). It depends on the rows alone, not on
+  /// how the columns lie: a product has the same bits whether its weights are constants, and packed, or not.
+  int64_t sums = 1;
   int64_t columns() const { return vectors * lanes; }
 
   /// The tile for `rows` rows in all and at most `columns` columns (a multiple of the lanes), as large as the registers allow.
