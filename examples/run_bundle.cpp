@@ -19,7 +19,7 @@ int main(int argc, char **argv) {
     for (const ogc_tensor &tensor : bundle.outputs(0))
       outputs.emplace_back(tensor.bytes);
     for (size_t i = 0; i < inputs.size(); ++i)
-      if (!ogc_bundle_input_is_state(bundle.get(), 0, i)) // a state is the context's: ogc_state_write
+      if (!bundle.isState(0, i)) // a state is the context's: Context::writeState
         context.bindInput(0, i, inputs[i].data(), inputs[i].size());
     for (size_t i = 0; i < outputs.size(); ++i)
       context.bindOutput(0, i, outputs[i].data(), outputs[i].size());

@@ -118,6 +118,24 @@ ogc_code queryTensor(const ogc_bundle *bundle, size_t graph, size_t index, bool 
   });
 }
 
+ogc_code findTensor(const ogc_bundle *bundle, size_t graph, const char *name, bool isInput, size_t *out) {
+  return guarded([&]() -> Status {
+    if (!bundle || !name || !out)
+      return invalid("an argument is null");
+    const fb::Graph *found = findGraph(*bundle->bundle, graph);
+    if (!found)
+      return invalid("there is no graph " + std::to_string(graph));
+    const auto &bindings = *(isInput ? found->inputs() : found->outputs());
+    for (unsigned i = 0; i < bindings.size(); ++i)
+      if (bindings.Get(i)->name()->string_view() == name) {
+        *out = i;
+        return Status();
+      }
+    return Status(Code::NotFound,
+                  "graph '" + found->id()->str() + "' has no " + (isInput ? "input" : "output") + " '" + name + "'");
+  });
+}
+
 bool isState(const fb::Binding &binding) { return binding.slice()->section() == fb::Section::State; }
 
 /// Whether a buffer shares a byte with one that the graph uses in place, and one of both is written.
@@ -295,6 +313,14 @@ ogc_code ogc_bundle_input(const ogc_bundle *bundle, size_t graph, size_t index, 
 
 ogc_code ogc_bundle_output(const ogc_bundle *bundle, size_t graph, size_t index, ogc_tensor *out_tensor) {
   return queryTensor(bundle, graph, index, false, out_tensor);
+}
+
+ogc_code ogc_bundle_find_input(const ogc_bundle *bundle, size_t graph, const char *name, size_t *out_index) {
+  return findTensor(bundle, graph, name, true, out_index);
+}
+
+ogc_code ogc_bundle_find_output(const ogc_bundle *bundle, size_t graph, const char *name, size_t *out_index) {
+  return findTensor(bundle, graph, name, false, out_index);
 }
 
 ogc_code ogc_engine_create(ogc_bundle *bundle, const char *device, const ogc_engine_options *options, ogc_engine **out_engine) {

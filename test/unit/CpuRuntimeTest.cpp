@@ -1,5 +1,6 @@
 //===- CpuRuntimeTest.cpp - the C interface on the cpu device -------------===//
 #include "runtime_lib/include/ogc/runtime.h"
+#include "runtime_lib/include/ogc/runtime.hpp"
 #include "runtime_lib/src/cpu/CpuFeatures.h"
 #include "runtime_lib/src/cpu/ThreadPool.h"
 #include "runtime_lib/src/driver/Driver.h"
@@ -112,6 +113,42 @@ TEST(CApi, RefusesWrongArguments) {
   EXPECT_EQ(engine, nullptr);
   ogc_bundle *bundle = nullptr;
   EXPECT_EQ(ogc_bundle_open("/tmp/no/such/bundle", &bundle), OGC_NOT_FOUND);
+}
+
+TEST(CApi, FindsInputsAndOutputsByName) {
+  TemporaryFile file(makeBundle(sharedObject()));
+  Loaded loaded(file.path);
+  size_t index = 7;
+  EXPECT_EQ(ogc_bundle_find_input(loaded.bundle, 0, "x", &index), OGC_OK);
+  EXPECT_EQ(index, 0u);
+  index = 7;
+  EXPECT_EQ(ogc_bundle_find_output(loaded.bundle, 0, "y", &index), OGC_OK);
+  EXPECT_EQ(index, 0u);
+  EXPECT_EQ(ogc_bundle_find_input(loaded.bundle, 0, "y", &index), OGC_NOT_FOUND);
+  EXPECT_STREQ(ogc_last_error(), "graph 'main' has no input 'y'");
+  EXPECT_EQ(ogc_bundle_find_output(loaded.bundle, 1, "y", &index), OGC_INVALID_ARGUMENT);
+  EXPECT_EQ(ogc_bundle_find_output(loaded.bundle, 0, nullptr, &index), OGC_INVALID_ARGUMENT);
+}
+
+TEST(CppApi, RunsByNameAndByIndex) {
+  TemporaryFile file(makeBundle(sharedObject()));
+  ogc::rt::Bundle bundle(file.path);
+  ogc::rt::Engine engine(bundle, "cpu");
+  ogc::rt::Context context(engine);
+  std::vector<float> in = inputOf(1), out(kCount), again(kCount);
+  ogc_tensor x = bundle.inputs(0)[bundle.findInput(0, "x")], y = bundle.outputs(0)[bundle.findOutput(0, "y")];
+  std::vector<ogc_array> inputs = {{"x", x.rank, x.shape, in.data(), x.bytes}};
+  EXPECT_FALSE(bundle.isState(0, 0));
+  EXPECT_EQ(bundle.select(inputs), 0u);
+  EXPECT_EQ(bundle.selectedShape(inputs, 0, y.rank), std::vector<int64_t>(y.shape, y.shape + y.rank));
+  EXPECT_EQ(context.runArrays(inputs, {{"y", y.rank, y.shape, out.data(), y.bytes}}), 0u);
+  EXPECT_EQ(out, expectedOf(in));
+  std::copy(in.begin(), in.end(), static_cast<float *>(context.inputBuffer(0, 0)));
+  context.run(0);
+  std::copy_n(static_cast<const float *>(context.outputBuffer(0, 0)), kCount, again.begin());
+  EXPECT_EQ(again, out);
+  EXPECT_EQ(context.stream(), nullptr);
+  EXPECT_THROW(bundle.findInput(0, "z"), ogc::Error);
 }
 
 TEST(CApi, ContextsRunSideBySide) {

@@ -134,6 +134,9 @@ size_t ogc_bundle_input_count(const ogc_bundle *bundle, size_t graph);
 size_t ogc_bundle_output_count(const ogc_bundle *bundle, size_t graph);
 ogc_code ogc_bundle_input(const ogc_bundle *bundle, size_t graph, size_t index, ogc_tensor *out_tensor);
 ogc_code ogc_bundle_output(const ogc_bundle *bundle, size_t graph, size_t index, ogc_tensor *out_tensor);
+/* The index of the input or output of this name; OGC_NOT_FOUND where there is none. */
+ogc_code ogc_bundle_find_input(const ogc_bundle *bundle, size_t graph, const char *name, size_t *out_index);
+ogc_code ogc_bundle_find_output(const ogc_bundle *bundle, size_t graph, const char *name, size_t *out_index);
 
 /* Finds the graph for inputs of these names and shapes (`data` and `bytes` do not matter): the one of exactly these shapes, else
  * the cheapest of larger ones whose named dimensions may be padded (docs/shapes.md). OGC_INVALID_ARGUMENT, with the shapes that

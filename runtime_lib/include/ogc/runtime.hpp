@@ -51,6 +51,21 @@ public:
   }
   std::vector<ogc_tensor> inputs(size_t graph) const { return tensors(graph, ogc_bundle_input_count, ogc_bundle_input); }
   std::vector<ogc_tensor> outputs(size_t graph) const { return tensors(graph, ogc_bundle_output_count, ogc_bundle_output); }
+  size_t findInput(size_t graph, const std::string &name) const { return find(graph, name, ogc_bundle_find_input); }
+  size_t findOutput(size_t graph, const std::string &name) const { return find(graph, name, ogc_bundle_find_output); }
+  bool isState(size_t graph, size_t input) const { return ogc_bundle_input_is_state(get(), graph, input) != 0; }
+  /// The graph for inputs of these names and shapes.
+  size_t select(const std::vector<ogc_array> &inputs) const {
+    size_t graph = 0;
+    check(ogc_bundle_select(get(), inputs.data(), inputs.size(), &graph));
+    return graph;
+  }
+  /// The shape of output `index`, of this rank, for such inputs.
+  std::vector<int64_t> selectedShape(const std::vector<ogc_array> &inputs, size_t index, size_t rank) const {
+    std::vector<int64_t> shape(rank);
+    check(ogc_bundle_selected_shape(get(), inputs.data(), inputs.size(), index, shape.data()));
+    return shape;
+  }
   ogc_bundle *get() const { return handle_.get(); }
 
 private:
@@ -59,6 +74,11 @@ private:
     for (size_t i = 0; i < result.size(); ++i)
       check(query(get(), graph, i, &result[i]));
     return result;
+  }
+  template <typename Query> size_t find(size_t graph, const std::string &name, Query query) const {
+    size_t index = 0;
+    check(query(get(), graph, name.c_str(), &index));
+    return index;
   }
   struct Close {
     void operator()(ogc_bundle *bundle) const { ogc_bundle_close(bundle); }
@@ -118,13 +138,31 @@ public:
   void readState(size_t graph, size_t index, void *data, size_t bytes, ogc_memory memory = OGC_HOST) {
     check(ogc_state_read(get(), graph, index, data, bytes, memory));
   }
+  /// Addresses on the device, of the buffers that the graph uses when nothing is bound.
+  void *inputBuffer(size_t graph, size_t index) { return buffer(graph, index, ogc_input_buffer); }
+  void *outputBuffer(size_t graph, size_t index) { return buffer(graph, index, ogc_output_buffer); }
+  bool isInputInPlace(size_t graph, size_t index) const { return ogc_input_in_place(get(), graph, index) != 0; }
+  bool isOutputInPlace(size_t graph, size_t index) const { return ogc_output_in_place(get(), graph, index) != 0; }
   void resetStates() { check(ogc_state_reset(get())); }
+  /// Runs the graph for the shapes of the inputs and waits; returns it.
+  size_t runArrays(const std::vector<ogc_array> &inputs, const std::vector<ogc_array> &outputs) {
+    size_t graph = 0;
+    check(ogc_run_arrays(get(), inputs.data(), inputs.size(), outputs.data(), outputs.size(), &graph));
+    return graph;
+  }
   void run(size_t graph) { check(ogc_run(get(), graph)); }
   void runAsync(size_t graph) { check(ogc_run_async(get(), graph)); }
   void synchronize() { check(ogc_context_synchronize(get())); }
+  /// The CUDA stream, null on the cpu device.
+  void *stream() const { return ogc_context_stream(get()); }
   ogc_context *get() const { return handle_.get(); }
 
 private:
+  template <typename Query> void *buffer(size_t graph, size_t index, Query query) {
+    void *data = nullptr;
+    check(query(get(), graph, index, &data));
+    return data;
+  }
   struct Release {
     void operator()(ogc_context *context) const { ogc_context_release(context); }
   };
