@@ -124,8 +124,8 @@ ogc_code findTensor(const ogc_bundle *bundle, size_t graph, const char *name, bo
       return invalid("an argument is null");
     const fb::Graph *found = findGraph(*bundle->bundle, graph);
     if (!found)
-      return invalid("there is no graph " + std::to_string(graph));
-    const auto &bindings = *(isInput ? found->inputs() : found->outputs());
+      return noGraph(graph);
+    const Bindings &bindings = *(isInput ? found->inputs() : found->outputs());
     for (unsigned i = 0; i < bindings.size(); ++i)
       if (bindings.Get(i)->name()->string_view() == name) {
         *out = i;

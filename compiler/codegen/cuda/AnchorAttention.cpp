@@ -182,9 +182,8 @@ LogicalResult AnchorPrinter::printAttention(kern::AttentionOp op) {
   problem.hasPositiveScale = op.getScale().convertToFloat() >= std::numeric_limits<float>::min();
   auto printMapped = [&] { return printMappedAttention(op, {&*q, &*k, &*v}, problem, name, biasPointer, setShared); };
   auto printWide = [&] { return printWideAttention(op, {&*q, &*k, &*v}, problem, name, biasPointer, setShared); };
-  constexpr int64_t manyRows = 8192; // from which wgmma is faster for keys that both forms take
-  bool isWideFirst = problem.rows * problem.groups >= manyRows;
-  if (problem.isMappable && !isDecode && (isWideFirst ? printWide() || printMapped() : printMapped() || printWide()))
+  if (problem.isMappable && !isDecode &&
+      (prefersWideAttention(problem) ? printWide() || printMapped() : printMapped() || printWide()))
     return success();
   std::string form = isDecode ? "decode" : "attention";
   Config out(kernel.getSymName().str() + "_Config", isDecode ? "DecodeDefaults" : "AttentionDefaults",

@@ -2,6 +2,7 @@
 #include "compiler/codegen/cuda/AnchorChoice.h"
 
 #include "compiler/codegen/cuda/BoxTile.h"
+#include "compiler/dialect/kern/Kern.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -411,7 +412,7 @@ static DecodeChoice decodeRule(const AttentionProblem &problem, CudaArch arch) {
 }
 
 bool takesDecode(const AttentionProblem &problem, int64_t newRows, CudaArch arch) {
-  constexpr int64_t mostRows = 8; // held in registers
+  constexpr int64_t mostRows = kern::fewAttentionRows; // held in registers
   return problem.rows <= mostRows && newRows <= mostRows && problem.d == problem.dv && problem.d % 8 == 0 && problem.d <= 256 &&
          llvm::isPowerOf2_64(static_cast<uint64_t>(problem.d)) &&
          decodeRule(problem, arch).sharedBytes(problem, newRows) <= mostSharedBytes(arch);

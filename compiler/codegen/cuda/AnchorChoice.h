@@ -161,6 +161,9 @@ struct WideAttentionChoice : LaunchPolicy {
   }
 };
 
+/// True where wide attention is the faster form for keys that mapped attention takes, too.
+bool prefersWideAttention(const AttentionProblem &problem);
+
 /// Nothing where the machine has no products of four warps, tensor maps cannot describe the operands, or heads are too large.
 std::optional<WideAttentionChoice> chooseWideAttention(const AttentionProblem &problem, CudaArch arch, std::string name,
                                                        Tuning &tuning);

@@ -105,6 +105,11 @@ static std::vector<WideAttentionChoice> rankForms(const AttentionProblem &proble
   return forms;
 }
 
+bool prefersWideAttention(const AttentionProblem &problem) {
+  constexpr int64_t manyRows = 8192; // of all heads: several rounds of blocks
+  return problem.rows * problem.groups >= manyRows;
+}
+
 std::optional<WideAttentionChoice> chooseWideAttention(const AttentionProblem &problem, CudaArch arch, std::string name,
                                                        Tuning &tuning) {
   constexpr int64_t fewestRows = 17, fewestKeys = 128; // below, the template for all machines is as fast

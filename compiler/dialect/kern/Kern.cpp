@@ -44,10 +44,7 @@ Operation *findAnchor(Block &body) {
   return nullptr;
 }
 
-bool readsElements(int64_t rows, Type element) {
-  constexpr int64_t fewRows = 8; // up to which the CUDA target has a form for caches
-  return rows <= fewRows || element.getIntOrFloatBitWidth() > 16;
-}
+bool readsElements(int64_t rows, Type element) { return rows <= fewAttentionRows || element.getIntOrFloatBitWidth() > 16; }
 
 static bool readsElements(AttentionOp op) {
   ArrayRef<int64_t> query = tensorType(op.getQuery()).getShape(), key = tensorType(op.getKey()).getShape();

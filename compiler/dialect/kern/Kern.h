@@ -37,6 +37,9 @@ bool isMergeOfStatistics(mlir::Operation *op);
 /// The only anchor of a kernel body, or null when it has none.
 mlir::Operation *findAnchor(mlir::Block &body);
 
+/// Rows of attention (queries of a key head) up to which the CUDA target has a form that computes with single elements.
+constexpr int64_t fewAttentionRows = 8;
+
 /// True where attention reads query, keys and values by element: for few `rows` (queries of a key head), or an `element` of more
 /// than 16 bits. Else it copies boxes of them as they lie in memory, which gains more than a kernel that computes them costs.
 bool readsElements(int64_t rows, mlir::Type element);

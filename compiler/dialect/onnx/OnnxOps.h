@@ -30,6 +30,9 @@ std::string getNodeName(mlir::Location loc);
 /// True for a null value and for the result of onnx.absent.
 bool isAbsent(mlir::Value value);
 
+/// An axis (negative: from the end) as a dimension number. Not checked.
+inline int64_t wrapAxis(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
+
 /// The value of a constant (onnx.constant), or null.
 mlir::ElementsAttr getConstant(mlir::Value value);
 

@@ -7,6 +7,7 @@
 #ifndef OGC_PASSES_LOWER_STRUCTURED_H
 #define OGC_PASSES_LOWER_STRUCTURED_H
 
+#include "compiler/dialect/onnx/OnnxOps.h"
 #include "compiler/passes/lower/ScalarRules.h"
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 #include "mlir/IR/AffineMap.h"
@@ -34,8 +35,7 @@ llvm::ArrayRef<int64_t> shapeOf(mlir::Value v);
 mlir::Type elementOf(mlir::Value v);
 int64_t numElements(llvm::ArrayRef<int64_t> shape);
 
-/// An axis of ONNX (negative: from the end) as a dimension number. Not checked.
-inline int64_t wrapAxis(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
+using onnx::wrapAxis;
 
 /// The value as a splat constant, or null.
 mlir::DenseElementsAttr getSplat(mlir::Value v);

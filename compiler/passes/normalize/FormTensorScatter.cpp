@@ -84,8 +84,7 @@ struct FromScatterElements : RewritePattern {
     RankedTensorType index = expand ? staticType(expand->getOperand(0)) : RankedTensorType();
     if (!data || !updates || !index || index.getNumElements() != 1 || !isPlain(op) || data.getNumElements() == 0)
       return failure();
-    int64_t axis = onnx::OnnxOp(op).getI64("axis");
-    axis += axis < 0 ? data.getRank() : 0;
+    int64_t axis = onnx::wrapAxis(onnx::OnnxOp(op).getI64("axis"), data.getRank());
     SmallVector<int64_t> row(data.getShape());
     if (axis < 1 || axis >= data.getRank())
       return failure();

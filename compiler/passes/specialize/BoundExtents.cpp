@@ -110,7 +110,7 @@ private:
     int64_t dim = 0;
     if (axis) {
       shape.assign(input.getShape().begin(), input.getShape().end());
-      dim = *axis < 0 ? *axis + input.getRank() : *axis;
+      dim = onnx::wrapAxis(*axis, input.getRank());
     }
     auto condition = typeOf(op->getOperand(1));
     if (!condition || !condition.hasStaticShape() || condition.getRank() != 1 || dim < 0 ||
@@ -130,7 +130,7 @@ private:
     int64_t dim = 0;
     if (axis) {
       shape.assign(input.getShape().begin(), input.getShape().end());
-      dim = *axis < 0 ? *axis + input.getRank() : *axis;
+      dim = onnx::wrapAxis(*axis, input.getRank());
     }
     if (dim < 0 || dim >= static_cast<int64_t>(shape.size()))
       return;
@@ -170,7 +170,7 @@ private:
   /// With k known at run time all elements are sorted.
   void bindTopK(Operation *op, RankedTensorType input) {
     int64_t axis = onnx::OnnxOp(op).getI64("axis", -1);
-    axis += axis < 0 ? input.getRank() : 0;
+    axis = onnx::wrapAxis(axis, input.getRank());
     if (axis < 0 || axis >= input.getRank() || op->getNumOperands() < 2)
       return;
     auto k = typeOf(op->getOperand(1));

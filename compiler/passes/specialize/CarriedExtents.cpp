@@ -84,8 +84,6 @@ static bool isElementwise(StringRef type) {
   return names.contains(type);
 }
 
-static int64_t wrap(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
-
 static bool biasBroadcasts(Operation *op) {
   if (op->getNumOperands() < 3 || onnx::isAbsent(op->getOperand(2)))
     return true;
@@ -125,7 +123,7 @@ static Dim gatherDim(Operation *op, unsigned operand, int64_t dim, bool isNd) {
     bool isRow = operand == 1 && view.getI64("batch_dims") == 0 && dim < indices.getRank() - 1;
     return isRow ? Dim(dim) : Dim();
   }
-  int64_t axis = wrap(view.getI64("axis"), data.getRank());
+  int64_t axis = onnx::wrapAxis(view.getI64("axis"), data.getRank());
   if (operand == 1)
     return axis + dim;
   if (dim == axis)
@@ -141,7 +139,7 @@ static int64_t transposedDim(Operation *op, int64_t dim, int64_t rank) {
 }
 
 static Dim concatDim(Operation *op, int64_t dim, int64_t rank, const Bounds &bounds) {
-  if (wrap(onnx::OnnxOp(op).getI64("axis"), rank) == dim)
+  if (onnx::wrapAxis(onnx::OnnxOp(op).getI64("axis"), rank) == dim)
     return {};
   Value count = bounds.lookup(op->getOperand(0)).count;
   for (Value operand : op->getOperands()) {
@@ -152,24 +150,23 @@ static Dim concatDim(Operation *op, int64_t dim, int64_t rank, const Bounds &bou
   return dim;
 }
 
-static Dim sliceDim(Operation *op, int64_t rank, int64_t dim) {
-  if (op->getNumOperands() < 4)
+/// The axes that `operand` lists, as dimension numbers; nothing where they are not known, or `dim` is one of them.
+static std::optional<SmallVector<int64_t>> axesBeside(Operation *op, unsigned operand, int64_t rank, int64_t dim) {
+  if (operand >= op->getNumOperands())
     return {};
-  std::optional<SmallVector<int64_t>> axes = onnx::getConstantInts(op->getOperand(3));
-  if (!axes || llvm::any_of(*axes, [&](int64_t axis) { return wrap(axis, rank) == dim; }))
-    return {};
-  return dim;
+  std::optional<SmallVector<int64_t>> axes = onnx::getConstantInts(op->getOperand(operand));
+  if (axes)
+    llvm::transform(*axes, axes->begin(), [&](int64_t axis) { return onnx::wrapAxis(axis, rank); });
+  return axes && !llvm::is_contained(*axes, dim) ? axes : std::nullopt;
 }
 
 static Dim reduceDim(Operation *op, int64_t rank, int64_t dim) {
-  if (op->getNumOperands() < 2)
-    return {};
-  std::optional<SmallVector<int64_t>> axes = onnx::getConstantInts(op->getOperand(1));
-  if (!axes || axes->empty() || llvm::any_of(*axes, [&](int64_t axis) { return wrap(axis, rank) == dim; }))
+  std::optional<SmallVector<int64_t>> axes = axesBeside(op, 1, rank, dim);
+  if (!axes || axes->empty())
     return {};
   if (onnx::OnnxOp(op).getI64("keepdims", 1))
     return dim;
-  return dim - llvm::count_if(*axes, [&](int64_t axis) { return wrap(axis, rank) < dim; });
+  return dim - llvm::count_if(*axes, [&](int64_t axis) { return axis < dim; });
 }
 
 Dim carriedDim(Operation *op, ArrayRef<unsigned> bounded, const Bounds &bounds) {
@@ -192,7 +189,7 @@ Dim carriedDim(Operation *op, ArrayRef<unsigned> bounded, const Bounds &bounds) 
   if (type == "Gather" || type == "GatherND")
     return gatherDim(op, operand, dim, type == "GatherND");
   if (type == "Softmax" || type == "LogSoftmax" || type == "Hardmax")
-    return wrap(view.getI64("axis", -1), in.getRank()) != dim ? Dim(dim) : Dim();
+    return onnx::wrapAxis(view.getI64("axis", -1), in.getRank()) != dim ? Dim(dim) : Dim();
   if (operand != 0)
     return {};
   if (type == "Unsqueeze" || type == "Squeeze" || type == "Reshape" || type == "Flatten")
@@ -202,7 +199,7 @@ Dim carriedDim(Operation *op, ArrayRef<unsigned> bounded, const Bounds &bounds) 
   if (type == "Gemm" && view.getI64("transA") == 0 && dim == 0)
     return biasBroadcasts(op) ? Dim(dim) : Dim();
   if (type == "Slice")
-    return sliceDim(op, in.getRank(), dim);
+    return axesBeside(op, 3, in.getRank(), dim) ? Dim(dim) : Dim();
   if (type.starts_with("Reduce"))
     return reduceDim(op, in.getRank(), dim);
   return {};

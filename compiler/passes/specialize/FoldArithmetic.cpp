@@ -295,7 +295,7 @@ std::optional<Tensors> foldReduction(const onnx::OnnxOp &op, Inputs inputs) {
   if ((!axes || axes->size() == 0) && op.getI64("noop_with_empty_axes", 0) != 0)
     return Tensors{*data};
   for (int64_t axis : axes ? ArrayRef(axes->ints) : ArrayRef<int64_t>()) {
-    axis += axis < 0 ? data->rank() : 0;
+    axis = onnx::wrapAxis(axis, data->rank());
     if (axis < 0 || axis >= data->rank())
       return std::nullopt;
     isReduced[axis] = true;

@@ -17,7 +17,7 @@ std::optional<Tensors> one(Tensor tensor) { return Tensors{std::move(tensor)}; }
 
 /// An axis counted from the end becomes one from the start; nothing when out of range.
 std::optional<int64_t> normalAxis(int64_t axis, int64_t rank) {
-  int64_t normal = axis < 0 ? axis + rank : axis;
+  int64_t normal = onnx::wrapAxis(axis, rank);
   return normal < 0 || normal >= rank ? std::nullopt : std::optional(normal);
 }
 

@@ -22,7 +22,7 @@ std::optional<int64_t> squeezed(RankedTensorType in, std::optional<List> axes, i
   }
   int64_t before = 0;
   for (int64_t axis : *axes) {
-    axis += axis < 0 ? in.getRank() : 0;
+    axis = onnx::wrapAxis(axis, in.getRank());
     if (axis == dim)
       return std::nullopt;
     before += axis < dim;
@@ -32,7 +32,7 @@ std::optional<int64_t> squeezed(RankedTensorType in, std::optional<List> axes, i
 
 std::optional<int64_t> unsqueezed(RankedTensorType out, List axes, int64_t dim) {
   for (int64_t &axis : axes)
-    axis += axis < 0 ? out.getRank() : 0;
+    axis = onnx::wrapAxis(axis, out.getRank());
   for (int64_t d = 0; d < out.getRank(); ++d)
     if (!llvm::is_contained(axes, d) && dim-- == 0)
       return d;
@@ -51,8 +51,7 @@ std::optional<int64_t> candidate(Operation *op, RankedTensorType in, RankedTenso
   StringRef type = onnx::getOpType(op);
   onnx::OnnxOp view(op);
   if (type == "Flatten") {
-    int64_t axis = view.getI64("axis", 1);
-    return dim < (axis < 0 ? axis + in.getRank() : axis) ? 0 : 1;
+    return dim < onnx::wrapAxis(view.getI64("axis", 1), in.getRank()) ? 0 : 1;
   }
   bool hasList = op->getNumOperands() > 1 && !onnx::isAbsent(op->getOperand(1));
   std::optional<List> list = hasList ? onnx::getConstantInts(op->getOperand(1)) : std::nullopt;
